@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Wrappers of kernel macros and inline functions, which Rust cannot call. No logic: each one is the
+ * call it is named after.
+ */
+
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+
+u64 vidmm_page_to_pfn(const struct page *page);
+u64 vidmm_page_to_pfn(const struct page *page)
+{
+	return page_to_pfn(page);
+}
+
+struct page *vidmm_pfn_to_page(u64 pfn);
+struct page *vidmm_pfn_to_page(u64 pfn)
+{
+	return pfn_to_page(pfn);
+}
+
+void *vidmm_pfn_to_virtual(u64 pfn);
+void *vidmm_pfn_to_virtual(u64 pfn)
+{
+	return pfn_to_kaddr(pfn);
+}
+
+bool vidmm_pfn_valid(u64 pfn);
+bool vidmm_pfn_valid(u64 pfn)
+{
+	return pfn_valid(pfn);
+}
+
+void vidmm_cond_resched(void);
+void vidmm_cond_resched(void)
+{
+	cond_resched();
+}
+
+bool vidmm_need_resched(void);
+bool vidmm_need_resched(void)
+{
+	return need_resched();
+}
+
+bool vidmm_signal_pending(void);
+bool vidmm_signal_pending(void)
+{
+	return signal_pending(current);
+}
+
+bool vidmm_fatal_signal_pending(void);
+bool vidmm_fatal_signal_pending(void)
+{
+	return fatal_signal_pending(current);
+}
