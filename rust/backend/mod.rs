@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The hands: whatever executes work on some memory.
+//!
+//! A backend owns the memory of the segments and the nodes that work on it. It is told what to do
+//! in two languages: packets of clients, which it can check ([`Backend::parse`]), patch and run,
+//! and paging operations of the core ([`operation`]), which it encodes into buffers itself
+//! ([`Backend::build`]). It decides nothing about memory: where something lies is the business of
+//! the core alone (SEG-1, BCK-1).
+//!
+//! Work goes down as a [`Buffer`] and comes back up, complete, through [`Completion`]: from process
+//! context with no lock held, once for each buffer, in the order of the node. Nothing here allocates
+//! between submission and completion, so that paging can free memory when there is none.
+//!
+//! What enters here: encodings, execution, the memory behind segments. What does not: handles,
+//! allocations, residency, policy. This room never looks up at the objects.
+
+pub(crate) mod address;
+pub(crate) mod buffer;
+pub(crate) mod capabilities;
+pub(crate) mod operation;
+pub(crate) mod packet;
+pub(crate) mod software;
+
+#[cfg(CONFIG_KUNIT)]
+mod conformance;
+#[cfg(CONFIG_KUNIT)]
+pub(crate) mod recording;
+
+use kernel::{
+    list::ListArc,
+    prelude::*,
+    sync::Arc, //
+};
+
+use core::any::Any;
+
+use crate::{
+    abstractions::{
+        pages::Frame,
+        trace, //
+    },
+    units::{
+        NodeOrdinal,
+        Place, //
+    }, //
+};
+
+pub(crate) use self::{
+    buffer::{
+        Buffer,
+        Commands,
+        Completion,
+        Kind,
+        Outcome, //
+    },
+    capabilities::Capabilities,
+    operation::{
+        Full,
+        Operation,
+        Progress, //
+    }, //
+};
+
+/// Something that executes paging operations and client commands.
+pub(crate) trait Backend: Send + Sync {
+    /// Returns what the adapter consists of; the same at every call.
+    fn capabilities(&self) -> &Capabilities;
+
+    /// Takes note of a process, device or allocation that comes or goes.
+    ///
+    /// # Errors
+    ///
+    /// Whatever keeps the backend from creating its side of it; going never fails.
+    fn object(&self, call: ObjectCall) -> Result;
+
+    /// Creates the backend's side of a context.
+    ///
+    /// # Errors
+    ///
+    /// - `EINVAL`: no such node.
+    /// - `ENOMEM`: no memory.
+    fn create_context(&self, description: ContextDescription) -> Result<Arc<dyn EngineContext>>;
+
+    /// Takes note that a context is destroyed. Buffers that still refer to it keep it alive.
+    fn destroy_context(&self, context: &dyn EngineContext);
+
+    /// Checks client commands completely and reports what they consist of, in stream order: each
+    /// packet, then its address operands in ascending order. Linear in the length.
+    ///
+    /// # Errors
+    ///
+    /// [`Unparsed`] with the first violation, or when the visitor stops.
+    fn parse(
+        &self,
+        commands: &[u32],
+        visitor: &mut dyn FnMut(Event) -> Result<(), Stop>,
+    ) -> Result<(), Unparsed>;
+
+    /// Lets the operand at `dword` name what is `allocation_offset` bytes behind `place`; returns
+    /// whether that changed anything. A dword beyond the end is ignored.
+    fn patch(
+        &self,
+        commands: &mut [u32],
+        dword: u32,
+        place: Place,
+        allocation_offset: u64,
+    ) -> Patched;
+
+    /// Appends `operation`, from `progress` on, to `commands`, and advances `progress` (PAG-17).
+    ///
+    /// # Errors
+    ///
+    /// - [`Full`]: not everything had room. What is counted by `progress` is built; the rest needs
+    ///   another buffer.
+    fn build(
+        &self,
+        commands: &mut Commands,
+        operation: &Operation<'_>,
+        progress: &mut Progress,
+    ) -> Result<(), Full>;
+
+    /// Executes `operation` at once, on this CPU: the way of an adapter without a paging node.
+    ///
+    /// # Errors
+    ///
+    /// - `EINVAL`: it names a place outside its segment, a defect of the caller.
+    fn execute(&self, operation: &Operation<'_>) -> Result;
+
+    /// Puts `buffer` at the end of the queue of `node` and returns its completion value there; zero
+    /// for waits and signals. Never blocks and never allocates; may be called under a spinlock.
+    ///
+    /// A buffer that comes after [`Backend::shut_down`] completes as stopped. So does one for a node
+    /// that does not exist, before this returns.
+    fn submit(&self, node: NodeOrdinal, buffer: ListArc<Buffer>) -> u64;
+
+    /// Returns the page frames that start at `place`, as far as they are adjacent; [`None`] outside
+    /// memory segments.
+    fn frames(&self, place: Place) -> Option<Frames>;
+
+    /// Lets `node` start no further buffer, or go on.
+    ///
+    /// # Errors
+    ///
+    /// - `EINVAL`: no such node.
+    fn set_flow(&self, node: NodeOrdinal, flow: Flow) -> Result;
+
+    /// Lets the next `count` occasions of `failure` go wrong; replaces what is left of an earlier
+    /// count.
+    fn fail_next(&self, failure: Failure, count: u32);
+
+    /// Returns the counters.
+    fn statistics(&self) -> Statistics;
+
+    /// Stops all nodes and waits for them. Every buffer still queued completes as stopped.
+    fn shut_down(&self);
+
+    /// Returns the page frame behind `place`; [`None`] outside memory segments.
+    fn frame(&self, place: Place) -> Option<Frame> {
+        self.frames(place).map(|frames| frames.first)
+    }
+}
+
+/// The backend's side of a context.
+pub(crate) trait EngineContext: Send + Sync {
+    /// Returns the number it is known by.
+    fn number(&self) -> u64;
+
+    /// Returns the process it belongs to.
+    fn process(&self) -> u64;
+
+    /// Ends what its buffers are doing within 10 ms; later buffers of it complete as stopped
+    /// without running. Cannot be taken back.
+    fn stop(&self);
+
+    /// Returns itself for the backend that created it.
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// What a context is created from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ContextDescription {
+    /// The number it is known by.
+    pub(crate) number: u64,
+    /// The process it belongs to, for the trace.
+    pub(crate) process: u64,
+    /// The node it works on.
+    pub(crate) node: NodeOrdinal,
+}
+
+/// An object that comes or goes; processes and allocations by their numbers on the adapter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ObjectCall {
+    /// A process appears.
+    CreateProcess {
+        /// Its number.
+        process: u64,
+    },
+    /// A process is gone.
+    DestroyProcess {
+        /// Its number.
+        process: u64,
+    },
+    /// A device appears.
+    CreateDevice {
+        /// The process it belongs to.
+        process: u64,
+    },
+    /// A device is gone.
+    DestroyDevice {
+        /// The process it belonged to.
+        process: u64,
+    },
+    /// An allocation appears.
+    CreateAllocation {
+        /// The process it belongs to.
+        process: u64,
+        /// Its number.
+        allocation: u64,
+    },
+    /// An allocation is gone.
+    DestroyAllocation {
+        /// The process it belonged to.
+        process: u64,
+        /// Its number.
+        allocation: u64,
+    },
+}
+
+impl ObjectCall {
+    /// Emits the event of this call.
+    fn trace(self) {
+        let (name, process, allocation) = match self {
+            ObjectCall::CreateProcess { process } => (trace::Call::CreateProcess, process, 0),
+            ObjectCall::DestroyProcess { process } => (trace::Call::DestroyProcess, process, 0),
+            ObjectCall::CreateDevice { process } => (trace::Call::CreateDevice, process, 0),
+            ObjectCall::DestroyDevice { process } => (trace::Call::DestroyDevice, process, 0),
+            ObjectCall::CreateAllocation {
+                process,
+                allocation,
+            } => (trace::Call::CreateAllocation, process, allocation),
+            ObjectCall::DestroyAllocation {
+                process,
+                allocation,
+            } => (trace::Call::DestroyAllocation, process, allocation),
+        };
+        trace_call(name, process, allocation);
+    }
+}
+
+/// Emits the event of a call of the backend.
+fn trace_call(name: trace::Call, process: u64, allocation: u64) {
+    trace::backend_call(|| trace::BackendCall {
+        name,
+        process,
+        allocation,
+    });
+}
+
+/// Something that [`Backend::parse`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// A packet begins.
+    Packet {
+        /// Its byte offset.
+        offset: u32,
+    },
+    /// The packet that began last has this address operand.
+    Operand(Operand),
+}
+
+/// An address operand of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Operand {
+    /// Dword of its low half, counted from the start of the commands.
+    pub(crate) dword: u32,
+    /// Byte offset of its packet.
+    pub(crate) packet: u32,
+    /// Alignment the address must have.
+    pub(crate) align: u32,
+    /// Bytes from the address that the packet may touch.
+    pub(crate) reach: u64,
+    /// Whether it is written through.
+    pub(crate) access: Access,
+}
+
+/// How a packet uses an address operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// It only reads.
+    Read,
+    /// It writes, and may read.
+    Write,
+}
+
+/// The visitor of [`Backend::parse`] has seen enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stop;
+
+/// Why [`Backend::parse`] did not come to the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unparsed {
+    /// The packet breaks a rule.
+    BadPacket {
+        /// Its byte offset.
+        offset: u32,
+    },
+    /// The visitor stopped.
+    Stopped,
+}
+
+impl From<Stop> for Unparsed {
+    fn from(_: Stop) -> Self {
+        Unparsed::Stopped
+    }
+}
+
+/// Whether [`Backend::patch`] had to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Patched {
+    /// The operand was right already.
+    Unchanged,
+    /// It was written.
+    Written,
+}
+
+/// Adjacent page frames of a memory segment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frames {
+    /// The first one.
+    pub(crate) first: Frame,
+    /// How many there are; at least one.
+    pub(crate) count: u64,
+}
+
+/// Whether a node starts buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flow {
+    /// It does.
+    Running,
+    /// It does not.
+    Paused,
+}
+
+/// What can be made to go wrong on purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// The engine ignores the operation.
+    Operation(operation::Name),
+    /// A buffer of a client runs and does not complete until its context is stopped.
+    Completion,
+    /// Building reports a full buffer.
+    BufferFull,
+}
+
+/// Counters of a backend since it was attached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Statistics {
+    /// Operations executed, by [`operation::Name::index`].
+    pub(crate) operations: [u64; operation::Name::ALL.len()],
+    /// Bytes covered by them.
+    pub(crate) operation_bytes: [u64; operation::Name::ALL.len()],
+    /// Client packets executed.
+    pub(crate) packets: u64,
+    /// Bytes that client packets wrote.
+    pub(crate) packet_bytes: u64,
+    /// Buffers run to their end.
+    pub(crate) buffers: u64,
+    /// Accesses to the dummy page of the aperture.
+    pub(crate) dummy_hits: u64,
+}

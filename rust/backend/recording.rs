@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A backend for tests of the core: it remembers what it is told and completes on command.
+//!
+//! It has no memory and executes nothing. Operations are encoded as the software engine encodes them,
+//! so buffers fill up as they do in earnest; what was built or executed can be read back in words.
+//! Buffers wait in the queues of their nodes until the test completes them.
+
+use kernel::{
+    list::{
+        List,
+        ListArc, //
+    },
+    new_spinlock,
+    prelude::*,
+    sync::{
+        Arc,
+        SpinLock, //
+    }, //
+};
+
+use core::any::Any;
+
+use super::{
+    address,
+    operation::{
+        total,
+        Name, //
+    },
+    packet,
+    software,
+    Backend,
+    Buffer,
+    Capabilities,
+    Commands,
+    ContextDescription,
+    EngineContext,
+    Event,
+    Failure,
+    Flow,
+    Frames,
+    Full,
+    Kind,
+    ObjectCall,
+    Operation,
+    Outcome,
+    Patched,
+    Progress,
+    Statistics,
+    Stop,
+    Unparsed, //
+};
+use crate::{
+    abstractions::params::Parameters,
+    units::{
+        NodeOrdinal,
+        Place, //
+    }, //
+};
+
+use kernel::sync::atomic::{
+    Atomic,
+    Relaxed, //
+};
+
+/// How many things it remembers until they are taken.
+const MEMORY: usize = 4096;
+
+/// One thing that the backend was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Recorded {
+    /// An object came or went.
+    Object(ObjectCall),
+    /// An operation, or a part of one, was built into a buffer.
+    Built(RecordedOperation),
+    /// An operation was executed at once.
+    Executed(RecordedOperation),
+    /// A buffer was submitted.
+    Submitted {
+        /// To which node.
+        node: NodeOrdinal,
+        /// Its kind.
+        kind: Kind,
+        /// The core's own number of it.
+        cookie: u64,
+        /// Its completion value.
+        fence: u64,
+    },
+}
+
+/// An operation in words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RecordedOperation {
+    /// Which one.
+    pub(crate) name: Name,
+    /// Where it writes, maps or unmaps: first place.
+    pub(crate) to: Option<Place>,
+    /// Where it reads, or what it gives up: first place.
+    pub(crate) from: Option<Place>,
+    /// The bytes covered.
+    pub(crate) bytes: u64,
+    /// The pattern of Fill.
+    pub(crate) pattern: u32,
+}
+
+impl RecordedOperation {
+    /// Returns `operation` in words.
+    fn new(operation: &Operation<'_>) -> Self {
+        let first = |runs: &[crate::units::Run]| runs.first().map(|run| run.place);
+        let (to, from, bytes, pattern) = match *operation {
+            Operation::Fill { pattern, to } => (first(to), None, total(to), pattern),
+            Operation::Transfer { from, to } => (first(to), first(from), total(to), 0),
+            Operation::Discard { what } => (None, first(what), total(what), 0),
+            Operation::MapAperture { at, pages } => (Some(at), first(pages), total(pages), 0),
+            Operation::UnmapAperture { at, bytes } => (Some(at), None, bytes, 0),
+        };
+        Self {
+            name: operation.name(),
+            to,
+            from,
+            bytes,
+            pattern,
+        }
+    }
+}
+
+/// The recording backend.
+#[pin_data]
+pub(crate) struct Recorder {
+    /// What it says about itself.
+    capabilities: Capabilities,
+    /// What happened.
+    ///
+    /// Leaf lock.
+    #[pin]
+    state: SpinLock<State>,
+}
+
+/// What happened.
+struct State {
+    /// What it was told and nobody has taken yet.
+    recorded: KVec<Recorded>,
+    /// The queues of the nodes.
+    queues: KVec<Queue>,
+    /// Builds that still find the buffer full.
+    buffer_full: u32,
+}
+
+/// The queue of a node.
+struct Queue {
+    /// Buffers in the order of their submission.
+    buffers: List<Buffer>,
+    /// The completion value of the last buffer that has one.
+    last: u64,
+}
+
+impl State {
+    /// Remembers something, as long as there is room.
+    fn record(&mut self, recorded: Recorded) {
+        let _ = self.recorded.push_within_capacity(recorded);
+    }
+}
+
+impl Recorder {
+    /// Creates a backend that looks like the software engine in the shape of `parameters`.
+    ///
+    /// # Errors
+    ///
+    /// - `EINVAL`: the parameters break a rule of registration.
+    /// - `ENOMEM`: no memory.
+    pub(crate) fn new(parameters: &Parameters) -> Result<Arc<Self>> {
+        let capabilities = software::capabilities(parameters)?;
+        let mut queues = KVec::with_capacity(capabilities.nodes.len(), GFP_KERNEL)?;
+        for _ in 0..capabilities.nodes.len() {
+            let queue = Queue {
+                buffers: List::new(),
+                last: 0,
+            };
+            queues.push(queue, GFP_KERNEL)?;
+        }
+        let state = State {
+            recorded: KVec::with_capacity(MEMORY, GFP_KERNEL)?,
+            queues,
+            buffer_full: 0,
+        };
+        Arc::pin_init(
+            try_pin_init!(Self {
+                capabilities,
+                state <- new_spinlock!(state, "vidmm::Recorder::state"),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Takes what was recorded, in order.
+    ///
+    /// # Errors
+    ///
+    /// - `ENOMEM`: no memory.
+    pub(crate) fn take(&self) -> Result<KVec<Recorded>> {
+        let mut taken = KVec::with_capacity(MEMORY, GFP_KERNEL)?;
+        core::mem::swap(&mut taken, &mut self.state.lock().recorded);
+        Ok(taken)
+    }
+
+    /// Returns how many buffers wait on `node`.
+    pub(crate) fn queued(&self, node: NodeOrdinal) -> usize {
+        let state = self.state.lock();
+        state
+            .queues
+            .get(node.index())
+            .map_or(0, |queue| queue.buffers.iter().count())
+    }
+
+    /// Completes the oldest buffer of `node`; returns whether there was one.
+    pub(crate) fn complete(&self, node: NodeOrdinal, outcome: Outcome) -> bool {
+        match self.pop(node) {
+            Some(buffer) => {
+                buffer.give_back(outcome);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Completes buffers of `node` until none waits, also those that come meanwhile; returns how many
+    /// there were.
+    pub(crate) fn complete_all(&self, node: NodeOrdinal) -> usize {
+        let mut count = 0;
+        while self.complete(node, Outcome::Done) {
+            count += 1;
+        }
+        count
+    }
+
+    /// Takes the oldest buffer of `node`.
+    fn pop(&self, node: NodeOrdinal) -> Option<ListArc<Buffer>> {
+        let mut state = self.state.lock();
+        state.queues.get_mut(node.index())?.buffers.pop_front()
+    }
+}
+
+impl Backend for Recorder {
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn object(&self, call: ObjectCall) -> Result {
+        self.state.lock().record(Recorded::Object(call));
+        Ok(())
+    }
+
+    fn create_context(&self, description: ContextDescription) -> Result<Arc<dyn EngineContext>> {
+        let context = Context {
+            description,
+            stopped: Atomic::new(false),
+        };
+        self.capabilities.node(description.node).ok_or(EINVAL)?;
+        Ok(Arc::new(context, GFP_KERNEL)?)
+    }
+
+    fn destroy_context(&self, _context: &dyn EngineContext) {}
+
+    fn parse(
+        &self,
+        commands: &[u32],
+        visitor: &mut dyn FnMut(Event) -> Result<(), Stop>,
+    ) -> Result<(), Unparsed> {
+        packet::parse(commands, visitor)
+    }
+
+    fn patch(
+        &self,
+        commands: &mut [u32],
+        dword: u32,
+        place: Place,
+        allocation_offset: u64,
+    ) -> Patched {
+        address::patch(commands, dword, place.forward(allocation_offset))
+    }
+
+    fn build(
+        &self,
+        commands: &mut Commands,
+        operation: &Operation<'_>,
+        progress: &mut Progress,
+    ) -> Result<(), Full> {
+        let mut state = self.state.lock();
+        if let Some(left) = state.buffer_full.checked_sub(1) {
+            state.buffer_full = left;
+            return Err(Full);
+        }
+        let before = progress.0;
+        let built = software::paging::build(commands, operation, progress);
+        let bytes = progress.0 - before;
+        if bytes > 0 {
+            let operation = RecordedOperation::new(operation);
+            state.record(Recorded::Built(RecordedOperation { bytes, ..operation }));
+        }
+        built
+    }
+
+    fn execute(&self, operation: &Operation<'_>) -> Result {
+        let operation = RecordedOperation::new(operation);
+        self.state.lock().record(Recorded::Executed(operation));
+        Ok(())
+    }
+
+    fn submit(&self, node: NodeOrdinal, mut buffer: ListArc<Buffer>) -> u64 {
+        let mut state = self.state.lock();
+        let Some(queue) = state.queues.get_mut(node.index()) else {
+            drop(state);
+            buffer.give_back(Outcome::Stopped);
+            return 0;
+        };
+        let contents = buffer.contents_mut();
+        contents.fence = match contents.kind {
+            Kind::Dma | Kind::Paging => {
+                queue.last += 1;
+                queue.last
+            }
+            Kind::Wait | Kind::Signal => 0,
+        };
+        let (kind, cookie, fence) = (contents.kind, contents.cookie, contents.fence);
+        queue.buffers.push_back(buffer);
+        state.record(Recorded::Submitted {
+            node,
+            kind,
+            cookie,
+            fence,
+        });
+        fence
+    }
+
+    fn frames(&self, _place: Place) -> Option<Frames> {
+        None
+    }
+
+    fn set_flow(&self, node: NodeOrdinal, _flow: Flow) -> Result {
+        self.capabilities.node(node).map(|_| ()).ok_or(EINVAL)
+    }
+
+    fn fail_next(&self, failure: Failure, count: u32) {
+        if failure == Failure::BufferFull {
+            self.state.lock().buffer_full = count;
+        }
+    }
+
+    fn statistics(&self) -> Statistics {
+        Statistics::default()
+    }
+
+    fn shut_down(&self) {
+        for node in &self.capabilities.nodes {
+            while self.complete(node.ordinal, Outcome::Stopped) {}
+        }
+    }
+}
+
+/// A context of the recording backend.
+struct Context {
+    /// What it was created from.
+    description: ContextDescription,
+    /// Whether it was stopped.
+    stopped: Atomic<bool>,
+}
+
+impl EngineContext for Context {
+    fn number(&self) -> u64 {
+        self.description.number
+    }
+
+    fn process(&self) -> u64 {
+        self.description.process
+    }
+
+    fn stop(&self) {
+        self.stopped.store(true, Relaxed);
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The software engine: the CPU plays the GPU.
+//!
+//! Segments are memory of the host, nodes are work items, commands are executed by a small
+//! interpreter. What a node does is decided by memory content alone, so mistakes of the memory manager
+//! show as wrong bytes. The order below is the way of a buffer: [`node`] takes it from its queue,
+//! [`execution`] runs packets of clients that [`packet`](super::packet) decodes, with [`raster`] and [`blend`] for
+//! those that move pixels, [`paging`] runs operations of the core; both reach [`memory`] through
+//! [`access`]. [`configuration`] decides the shape of it all when the module is loaded.
+
+mod access;
+mod aperture;
+mod blend;
+mod configuration;
+mod context;
+mod execution;
+mod interruption;
+mod memory;
+mod node;
+pub(super) mod paging;
+mod random;
+mod raster;
+mod statistics;
+
+#[cfg(CONFIG_KUNIT)]
+mod tests;
+
+use kernel::{
+    list::ListArc,
+    prelude::*,
+    sync::Arc, //
+};
+
+use self::{
+    configuration::{
+        Configuration,
+        SelfCheck, //
+    },
+    context::Context,
+    interruption::Stopped,
+    memory::Memory,
+    node::Node,
+    random::Delays,
+    statistics::{
+        Counters,
+        Failures, //
+    }, //
+};
+use super::{
+    address,
+    packet,
+    trace_call,
+    Backend,
+    Buffer,
+    Capabilities,
+    Commands,
+    ContextDescription,
+    EngineContext,
+    Event,
+    Failure,
+    Flow,
+    Frames,
+    Full,
+    ObjectCall,
+    Operation,
+    Outcome,
+    Patched,
+    Progress,
+    Statistics,
+    Stop,
+    Unparsed, //
+};
+use crate::{
+    abstractions::{
+        params::Parameters,
+        scheduling::yield_cpu,
+        trace,
+        work::UnboundQueue, //
+    },
+    units::{
+        NodeOrdinal,
+        Place, //
+    }, //
+};
+
+/// Returns what an engine in the shape of `parameters` would say about itself.
+///
+/// # Errors
+///
+/// - `EINVAL`: the parameters break a rule of registration.
+/// - `ENOMEM`: no memory.
+#[cfg(CONFIG_KUNIT)]
+pub(super) fn capabilities(parameters: &Parameters) -> Result<Capabilities> {
+    Configuration::new(parameters).map(|configuration| configuration.capabilities)
+}
+
+/// The software engine.
+pub(crate) struct Engine {
+    /// What it says about itself.
+    capabilities: Capabilities,
+    /// What its nodes work on.
+    shared: Arc<Shared>,
+    /// Its nodes, by ordinal.
+    nodes: KVec<Arc<Node>>,
+    /// Where the nodes run.
+    workers: UnboundQueue,
+}
+
+/// What all nodes work on.
+struct Shared {
+    /// The memory of the segments.
+    memory: Memory,
+    /// Counters.
+    counters: Counters,
+    /// Failures that were asked for.
+    failures: Failures,
+    /// Whether mistakes of the driver are looked for.
+    self_check: SelfCheck,
+}
+
+impl Shared {
+    /// Returns what carries out paging operations, calling `pass` between steps.
+    fn executor<P: Fn() -> Result<(), Stopped>>(&self, pass: P) -> paging::Executor<'_, P> {
+        paging::Executor {
+            memory: &self.memory,
+            discarded: match self.self_check {
+                SelfCheck::Off => paging::Discarded::Left,
+                SelfCheck::On => paging::Discarded::Poisoned,
+            },
+            pass,
+        }
+    }
+}
+
+impl Engine {
+    /// Creates the engine in the shape that `parameters` ask for. Takes the memory of all segments.
+    ///
+    /// It must not be dropped from [`Completion::complete`](super::Completion::complete), which runs
+    /// on its own workqueue.
+    ///
+    /// # Errors
+    ///
+    /// - `EINVAL`: the parameters break a rule of registration.
+    /// - `ENOMEM`: no memory.
+    pub(crate) fn new(parameters: &Parameters) -> Result<Arc<Self>> {
+        let mut configuration = Configuration::new(parameters)?;
+        let capabilities = &mut configuration.capabilities;
+        let shared = Arc::new(
+            Shared {
+                memory: Memory::new(&mut capabilities.segments)?,
+                counters: Counters::new(),
+                failures: Failures::new(),
+                self_check: configuration.self_check,
+            },
+            GFP_KERNEL,
+        )?;
+        let mut nodes = KVec::with_capacity(capabilities.nodes.len(), GFP_KERNEL)?;
+        for node in &capabilities.nodes {
+            let delays = Delays::new(configuration.seed, node.ordinal, configuration.delay_us);
+            nodes.push(Node::new(node, shared.clone(), delays)?, GFP_KERNEL)?;
+        }
+        trace_call(trace::Call::QuerySegments, 0, 0);
+        Ok(Arc::new(
+            Self {
+                capabilities: configuration.capabilities,
+                shared,
+                nodes,
+                workers: UnboundQueue::new(c"vidmm-node")?,
+            },
+            GFP_KERNEL,
+        )?)
+    }
+
+    /// Returns the node with this ordinal.
+    fn node(&self, ordinal: NodeOrdinal) -> Option<&Arc<Node>> {
+        self.nodes.get(ordinal.index())
+    }
+
+    /// Checks that contexts can be created on a node: it exists, and so does the node of their
+    /// companions, which only the kernel uses (TIL-10).
+    fn check_node(&self, ordinal: NodeOrdinal) -> Result {
+        let node = self.capabilities.node(ordinal).ok_or(EINVAL)?;
+        match node.companion {
+            Some(companion) => self
+                .capabilities
+                .node(companion)
+                .filter(|companion| companion.is_internal())
+                .map(|_| ())
+                .ok_or(EINVAL),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Backend for Engine {
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn object(&self, call: ObjectCall) -> Result {
+        call.trace();
+        Ok(())
+    }
+
+    fn create_context(&self, description: ContextDescription) -> Result<Arc<dyn EngineContext>> {
+        self.check_node(description.node)?;
+        let context = Arc::pin_init(Context::new(description), GFP_KERNEL)?;
+        trace_call(trace::Call::CreateContext, description.process, 0);
+        Ok(context)
+    }
+
+    fn destroy_context(&self, context: &dyn EngineContext) {
+        trace_call(trace::Call::DestroyContext, context.process(), 0);
+    }
+
+    fn parse(
+        &self,
+        commands: &[u32],
+        visitor: &mut dyn FnMut(Event) -> Result<(), Stop>,
+    ) -> Result<(), Unparsed> {
+        packet::parse(commands, visitor)
+    }
+
+    fn patch(
+        &self,
+        commands: &mut [u32],
+        dword: u32,
+        place: Place,
+        allocation_offset: u64,
+    ) -> Patched {
+        address::patch(commands, dword, place.forward(allocation_offset))
+    }
+
+    fn build(
+        &self,
+        commands: &mut Commands,
+        operation: &Operation<'_>,
+        progress: &mut Progress,
+    ) -> Result<(), Full> {
+        if self.shared.failures.take(Failure::BufferFull) {
+            return Err(Full);
+        }
+        paging::build(commands, operation, progress)
+    }
+
+    fn execute(&self, operation: &Operation<'_>) -> Result {
+        let name = operation.name();
+        let bytes = if self.shared.failures.take(Failure::Operation(name)) {
+            0
+        } else {
+            let executor = self.shared.executor(|| {
+                yield_cpu();
+                Ok(())
+            });
+            executor.operation(operation).map_err(|_| EINVAL)?
+        };
+        self.shared.counters.operation(name, bytes);
+        Ok(())
+    }
+
+    fn submit(&self, node: NodeOrdinal, buffer: ListArc<Buffer>) -> u64 {
+        match self.node(node) {
+            Some(node) => node.submit(&self.workers, buffer),
+            None => {
+                buffer.give_back(Outcome::Stopped);
+                0
+            }
+        }
+    }
+
+    fn frames(&self, place: Place) -> Option<Frames> {
+        self.shared.memory.frames(place)
+    }
+
+    fn set_flow(&self, node: NodeOrdinal, flow: Flow) -> Result {
+        self.node(node).ok_or(EINVAL)?.set_flow(&self.workers, flow);
+        Ok(())
+    }
+
+    fn fail_next(&self, failure: Failure, count: u32) {
+        self.shared.failures.set(failure, count);
+    }
+
+    fn statistics(&self) -> Statistics {
+        Statistics {
+            dummy_hits: self.shared.memory.dummy_hits(),
+            ..self.shared.counters.read()
+        }
+    }
+
+    fn shut_down(&self) {
+        for node in &self.nodes {
+            node.stop(&self.workers);
+        }
+        for node in &self.nodes {
+            node.wait_idle();
+        }
+    }
+}

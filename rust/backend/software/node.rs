@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A node: a queue of buffers, and a work item that runs them one after the other.
+//!
+//! Each node is a work item of its own on an unbound workqueue, so nodes run at the same time on
+//! different CPUs while a node never runs twice at once. Submission puts a buffer at the end of the
+//! queue and wakes the work item, no more; everything else happens in the work item, in process
+//! context, with no lock held while a buffer runs or completes.
+
+use kernel::{
+    impl_has_work,
+    list::{
+        List,
+        ListArc, //
+    },
+    new_mutex,
+    new_spinlock,
+    new_work,
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc,
+        Completion as Event,
+        Mutex,
+        SpinLock, //
+    },
+    workqueue::{
+        Work,
+        WorkItem, //
+    }, //
+};
+
+use super::{
+    configuration::SelfCheck,
+    context::{
+        Context,
+        POISONED, //
+    },
+    execution::{
+        Execution,
+        Grants,
+        Halt, //
+    },
+    interruption::Interruption,
+    paging,
+    random::Delays,
+    raster::Scratch,
+    Shared, //
+};
+use crate::{
+    abstractions::{
+        trace,
+        work::UnboundQueue, //
+    },
+    backend::{
+        buffer::Contents,
+        capabilities::{
+            self,
+            NodeFlag, //
+        },
+        packet::Stream,
+        Buffer,
+        EngineContext as _,
+        Failure,
+        Flow,
+        Kind,
+        Outcome, //
+    },
+    units::NodeOrdinal, //
+};
+
+/// One node of the engine.
+#[pin_data]
+pub(super) struct Node {
+    /// Its number.
+    ordinal: NodeOrdinal,
+    /// What happens to the registers of a context between its portions.
+    registers: Between,
+    /// What all nodes work on.
+    shared: Arc<Shared>,
+    /// Whether it ends what it is doing and starts nothing more.
+    stopping: Atomic<bool>,
+    /// What it has to do.
+    ///
+    /// Leaf lock.
+    #[pin]
+    queue: SpinLock<Queue>,
+    /// What running needs beside the buffer. Only the work item takes this lock.
+    #[pin]
+    tools: Mutex<Tools>,
+    /// Completed when a node that is stopping has nothing left.
+    #[pin]
+    idle: Event,
+    /// The work item.
+    #[pin]
+    work: Work<Node>,
+}
+
+/// What happens to the registers of a context between its portions.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Between {
+    /// They are kept.
+    Saved,
+    /// They are lost: every portion begins with poison.
+    Lost,
+}
+
+/// The queue of a node.
+struct Queue {
+    /// Buffers in the order of their submission.
+    buffers: List<Buffer>,
+    /// The completion value of the last buffer that has one.
+    last: u64,
+    /// Whether buffers are started.
+    flow: Flow,
+    /// Whether the node still works; if not, buffers only pass through.
+    open: bool,
+}
+
+impl Queue {
+    /// Returns whether the next buffer may leave the queue.
+    fn starts(&self) -> bool {
+        !self.open || self.flow == Flow::Running
+    }
+}
+
+/// What running needs beside the buffer.
+struct Tools {
+    /// Room for pixels.
+    scratch: Scratch,
+    /// Waiting times.
+    delays: Delays,
+}
+
+impl_has_work! {
+    impl HasWork<Self> for Node { self.work }
+}
+
+impl WorkItem for Node {
+    type Pointer = Arc<Self>;
+
+    fn run(this: Arc<Self>) {
+        while let Some(buffer) = this.next() {
+            this.serve(buffer);
+        }
+        if this.stopping.load(Relaxed) {
+            this.idle.complete_all();
+        }
+    }
+}
+
+impl Node {
+    /// Creates a node.
+    ///
+    /// # Errors
+    ///
+    /// - `ENOMEM`: no memory.
+    pub(super) fn new(
+        node: &capabilities::Node,
+        shared: Arc<Shared>,
+        delays: Delays,
+    ) -> Result<Arc<Self>> {
+        let tools = Tools {
+            scratch: Scratch::new()?,
+            delays,
+        };
+        let queue = Queue {
+            buffers: List::new(),
+            last: 0,
+            flow: Flow::Running,
+            open: true,
+        };
+        Arc::pin_init(
+            try_pin_init!(Self {
+                ordinal: node.ordinal,
+                registers: if node.flags.contains(NodeFlag::SavesContext) {
+                    Between::Saved
+                } else {
+                    Between::Lost
+                },
+                shared,
+                stopping: Atomic::new(false),
+                queue <- new_spinlock!(queue, "vidmm::Node::queue"),
+                tools <- new_mutex!(tools, "vidmm::Node::tools"),
+                idle <- Event::new(),
+                work <- new_work!("vidmm::Node::work"),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Puts `buffer` at the end of the queue; returns its completion value.
+    pub(super) fn submit(
+        self: &Arc<Self>,
+        workers: &UnboundQueue,
+        mut buffer: ListArc<Buffer>,
+    ) -> u64 {
+        let mut queue = self.queue.lock();
+        let contents = buffer.contents_mut();
+        contents.fence = match contents.kind {
+            Kind::Dma | Kind::Paging => {
+                queue.last = queue.last.wrapping_add(1);
+                queue.last
+            }
+            Kind::Wait | Kind::Signal => 0,
+        };
+        let fence = contents.fence;
+        queue.buffers.push_back(buffer);
+        let starts = queue.starts();
+        drop(queue);
+        if starts {
+            self.wake(workers);
+        }
+        fence
+    }
+
+    /// Starts buffers, or no further ones.
+    pub(super) fn set_flow(self: &Arc<Self>, workers: &UnboundQueue, flow: Flow) {
+        self.queue.lock().flow = flow;
+        if flow == Flow::Running {
+            self.wake(workers);
+        }
+    }
+
+    /// Ends what the node is doing; what is left completes as stopped.
+    pub(super) fn stop(self: &Arc<Self>, workers: &UnboundQueue) {
+        self.stopping.store(true, Relaxed);
+        self.queue.lock().open = false;
+        self.wake(workers);
+    }
+
+    /// Waits until a node that was stopped has nothing left.
+    pub(super) fn wait_idle(&self) {
+        self.idle.wait_for_completion();
+    }
+
+    /// Lets the work item run; if it is about to run anyway, nothing changes.
+    fn wake(self: &Arc<Self>, workers: &UnboundQueue) {
+        let _ = workers.enqueue(self.clone());
+    }
+
+    /// Takes the next buffer that may start.
+    fn next(&self) -> Option<ListArc<Buffer>> {
+        let mut queue = self.queue.lock();
+        if queue.starts() {
+            queue.buffers.pop_front()
+        } else {
+            None
+        }
+    }
+
+    /// Runs a buffer and gives it back.
+    fn serve(&self, buffer: ListArc<Buffer>) {
+        let contents = buffer.contents();
+        let context = contents.context.clone();
+        let outcome = match context
+            .as_ref()
+            .map(|context| context.as_any().downcast_ref())
+        {
+            Some(Some(context)) => self.run_in(contents, context),
+            _ => Outcome::Stopped,
+        };
+        drop(context);
+        buffer.give_back(outcome);
+    }
+
+    /// Runs a buffer of `context`.
+    fn run_in(&self, contents: &Contents, context: &Context) -> Outcome {
+        let interruption = Interruption::new(context, &self.stopping);
+        if interruption.check().is_err() {
+            return Outcome::Stopped;
+        }
+        let record = || trace::Node {
+            node: self.ordinal.0,
+            context: context.number(),
+            kind: contents.kind.into(),
+            fence: contents.fence,
+        };
+        trace::node_begin(record);
+        let commands = contents.commands.words().get(contents.portion.clone());
+        let commands = commands.unwrap_or(&[]);
+        let outcome = match contents.kind {
+            Kind::Dma => self.client(contents, commands, context, interruption),
+            Kind::Paging => self.paging(commands, contents.portion.start, interruption),
+            Kind::Wait | Kind::Signal => Outcome::Done,
+        };
+        trace::node_end(record);
+        self.shared.counters.buffer();
+        outcome
+    }
+
+    /// Runs a portion of client commands.
+    fn client(
+        &self,
+        contents: &Contents,
+        commands: &[u32],
+        context: &Context,
+        interruption: Interruption<'_>,
+    ) -> Outcome {
+        let mut tools = self.tools.lock();
+        let Tools { scratch, delays } = &mut *tools;
+        let mut execution = Execution {
+            memory: &self.shared.memory,
+            grants: Grants::new(&contents.grants),
+            interruption,
+            registers: match self.registers {
+                Between::Saved => context.registers(),
+                Between::Lost => POISONED,
+            },
+            scratch,
+            delays,
+            packets: 0,
+            bytes: 0,
+        };
+        let (outcome, halt) = execution.run(commands, contents.portion.start);
+        if self.registers == Between::Saved {
+            context.save(&execution.registers);
+        }
+        self.shared
+            .counters
+            .portion(execution.packets, execution.bytes);
+        drop(tools);
+        if let (Outcome::Error { offset }, Some(halt)) = (outcome, halt) {
+            self.report(offset, halt);
+        }
+        if outcome == Outcome::Done && self.shared.failures.take(Failure::Completion) {
+            // The node has lost its way to say that it is done, and hangs until it is stopped.
+            let _ = interruption.wait(None);
+            return Outcome::Stopped;
+        }
+        outcome
+    }
+
+    /// Runs paging operations.
+    fn paging(&self, commands: &[u32], start: usize, interruption: Interruption<'_>) -> Outcome {
+        let executor = self.shared.executor(|| interruption.pass());
+        let skip = |name| self.shared.failures.take(Failure::Operation(name));
+        for cut in Stream::new(commands, start) {
+            let delay = self.tools.lock().delays.next();
+            if interruption.wait(Some(delay)).is_err() {
+                return Outcome::Stopped;
+            }
+            let offset = cut.offset();
+            let done = match cut.words {
+                Some(packet) => executor.packet(packet, skip),
+                None => Err(paging::Halt::Wrong),
+            };
+            match done {
+                Ok(report) => self.shared.counters.operation(report.name, report.bytes),
+                Err(paging::Halt::Stopped) => return Outcome::Stopped,
+                Err(paging::Halt::Wrong) => {
+                    self.report(offset, Halt::Unknown);
+                    return Outcome::Error { offset };
+                }
+            }
+        }
+        Outcome::Done
+    }
+
+    /// Tells the kernel log about a defect of the driver, in self-check mode.
+    fn report(&self, offset: u32, halt: Halt) {
+        if self.shared.self_check == SelfCheck::Off {
+            return;
+        }
+        let node = self.ordinal.0;
+        match halt {
+            Halt::Stopped => {}
+            Halt::Unknown => pr_warn!("node {node}: nothing to carry out at byte {offset}\n"),
+            Halt::OutOfRange(address) => {
+                pr_warn!("node {node}: {address:#x} is out of range at byte {offset}\n");
+            }
+        }
+    }
+}
+
+impl From<Kind> for trace::Kind {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Dma => trace::Kind::Dma,
+            Kind::Paging => trace::Kind::Paging,
+            Kind::Wait => trace::Kind::Wait,
+            Kind::Signal => trace::Kind::Signal,
+        }
+    }
+}

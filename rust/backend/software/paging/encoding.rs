@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! How paging operations stand in a buffer.
+//!
+//! A packet carries whole runs, so its length does not depend on how many pages they have. An
+//! operation that does not fit in what is left of a buffer is continued in the next one (PAG-17):
+//! each packet covers a part of the operation, in ascending order.
+
+use crate::{
+    backend::{
+        address::{
+            address,
+            place,
+            wide, //
+        },
+        operation::{
+            Full,
+            Name,
+            Operation,
+            Progress, //
+        },
+        Commands, //
+    },
+    uapi::abi::engine as abi,
+    units::{
+        Place,
+        Run, //
+    }, //
+};
+
+/// Opcode of Fill: pattern, number of runs, 0; runs.
+const FILL: u32 = 0x40;
+/// Opcode of Transfer: 0, numbers of destination and source runs; destination runs, source runs.
+const TRANSFER: u32 = 0x41;
+/// Opcode of Discard: 0, number of runs, 0; runs.
+const DISCARD: u32 = 0x42;
+/// Opcode of MapAperture: 0, number of runs, 0, place in the aperture; runs of system memory.
+const MAP_APERTURE: u32 = 0x48;
+/// Opcode of UnmapAperture: 0, place in the aperture, bytes.
+const UNMAP_APERTURE: u32 = 0x49;
+
+/// Dwords in front of the runs of Fill, Transfer and Discard.
+const LIST_DWORDS: usize = 4;
+/// Dwords in front of the runs of MapAperture.
+const MAP_DWORDS: usize = 6;
+/// Dwords of UnmapAperture.
+const UNMAP_DWORDS: usize = 6;
+/// Dwords of one run.
+const RUN_DWORDS: usize = 4;
+
+/// The smallest paging buffer in which every operation makes progress.
+pub(in crate::backend::software) const SMALLEST_BUFFER: usize = 4 * (LIST_DWORDS + 2 * RUN_DWORDS);
+
+/// Appends the rest of `operation`; see [`Backend::build`](crate::backend::Backend::build).
+pub(in crate::backend) fn build(
+    commands: &mut Commands,
+    operation: &Operation<'_>,
+    progress: &mut Progress,
+) -> Result<(), Full> {
+    let left = operation.bytes().saturating_sub(progress.0);
+    if left == 0 {
+        return Ok(());
+    }
+    let room = commands.room().min(abi::PACKET_DWORDS_MAX);
+    let done = progress.0;
+    let bytes = match *operation {
+        Operation::Fill { pattern, to } => build_list(commands, FILL, pattern, to, done, room)?,
+        Operation::Discard { what } => build_list(commands, DISCARD, 0, what, done, room)?,
+        Operation::Transfer { from, to } => build_transfer(commands, from, to, done, room)?,
+        Operation::MapAperture { at, pages } => build_map(commands, at, pages, done, room)?,
+        Operation::UnmapAperture { at, bytes } => build_unmap(commands, at, bytes, room)?,
+    };
+    progress.0 = done.saturating_add(bytes);
+    if bytes < left {
+        Err(Full)
+    } else {
+        Ok(())
+    }
+}
+
+/// Appends the header of a packet.
+fn header(commands: &mut Commands, opcode: u32, dwords: usize) -> Result<(), Full> {
+    // CAST: at most the length of the longest packet, 16 bits.
+    commands.push((dwords as u32) << abi::HEADER_LENGTH_SHIFT | opcode)
+}
+
+/// Appends an address.
+fn push_place(commands: &mut Commands, place: Place) -> Result<(), Full> {
+    commands.push64(address(place))
+}
+
+/// Appends runs.
+fn push_runs(commands: &mut Commands, runs: impl Iterator<Item = Run>) -> Result<(), Full> {
+    for run in runs {
+        push_place(commands, run.place)?;
+        commands.push64(run.bytes)?;
+    }
+    Ok(())
+}
+
+/// Returns how many runs have room behind `front` dwords.
+fn runs_in(room: usize, front: usize) -> Result<usize, Full> {
+    match room.saturating_sub(front) / RUN_DWORDS {
+        0 => Err(Full),
+        runs => Ok(runs),
+    }
+}
+
+/// Appends a number of runs.
+fn push_count(commands: &mut Commands, runs: usize) -> Result<(), Full> {
+    // CAST: no more than what fits in a packet.
+    commands.push(runs as u32)
+}
+
+/// Appends Fill or Discard; returns the bytes covered.
+fn build_list(
+    commands: &mut Commands,
+    opcode: u32,
+    pattern: u32,
+    runs: &[Run],
+    done: u64,
+    room: usize,
+) -> Result<u64, Full> {
+    let part = clip(runs, done, u64::MAX).take(runs_in(room, LIST_DWORDS)?);
+    let count = part.clone().count();
+    header(commands, opcode, LIST_DWORDS + count * RUN_DWORDS)?;
+    commands.push(pattern)?;
+    push_count(commands, count)?;
+    commands.push(0)?;
+    push_runs(commands, part.clone())?;
+    Ok(part.map(|run| run.bytes).sum())
+}
+
+/// Appends Transfer; returns the bytes covered.
+fn build_transfer(
+    commands: &mut Commands,
+    from: &[Run],
+    to: &[Run],
+    done: u64,
+    room: usize,
+) -> Result<u64, Full> {
+    let runs = runs_in(room, LIST_DWORDS)?;
+    let bytes = common(clip(to, done, u64::MAX), clip(from, done, u64::MAX), runs);
+    if bytes == 0 {
+        return Err(Full);
+    }
+    let (to, from) = (clip(to, done, bytes), clip(from, done, bytes));
+    let (targets, sources) = (to.clone().count(), from.clone().count());
+    header(
+        commands,
+        TRANSFER,
+        LIST_DWORDS + (targets + sources) * RUN_DWORDS,
+    )?;
+    commands.push(0)?;
+    push_count(commands, targets)?;
+    push_count(commands, sources)?;
+    push_runs(commands, to)?;
+    push_runs(commands, from)?;
+    Ok(bytes)
+}
+
+/// Appends MapAperture; returns the bytes covered.
+fn build_map(
+    commands: &mut Commands,
+    at: Place,
+    pages: &[Run],
+    done: u64,
+    room: usize,
+) -> Result<u64, Full> {
+    let part = clip(pages, done, u64::MAX).take(runs_in(room, MAP_DWORDS)?);
+    let count = part.clone().count();
+    header(commands, MAP_APERTURE, MAP_DWORDS + count * RUN_DWORDS)?;
+    commands.push(0)?;
+    push_count(commands, count)?;
+    commands.push(0)?;
+    push_place(commands, at.forward(done))?;
+    push_runs(commands, part.clone())?;
+    Ok(part.map(|run| run.bytes).sum())
+}
+
+/// Appends UnmapAperture; returns the bytes covered.
+fn build_unmap(commands: &mut Commands, at: Place, bytes: u64, room: usize) -> Result<u64, Full> {
+    if room < UNMAP_DWORDS {
+        return Err(Full);
+    }
+    header(commands, UNMAP_APERTURE, UNMAP_DWORDS)?;
+    commands.push(0)?;
+    push_place(commands, at)?;
+    commands.push64(bytes)?;
+    Ok(bytes)
+}
+
+/// Returns the runs that cover `bytes` bytes, or as many as there are, after `skip` bytes.
+fn clip(runs: &[Run], skip: u64, bytes: u64) -> impl Iterator<Item = Run> + Clone + '_ {
+    let (mut skip, mut left) = (skip, bytes);
+    runs.iter().filter_map(move |run| {
+        let skipped = skip.min(run.bytes);
+        skip -= skipped;
+        let bytes = (run.bytes - skipped).min(left);
+        left -= bytes;
+        (bytes > 0).then(|| Run::new(run.place.forward(skipped), bytes))
+    })
+}
+
+/// Returns how many bytes of both lists at most `runs` runs cover together.
+fn common(
+    mut to: impl Iterator<Item = Run>,
+    mut from: impl Iterator<Item = Run>,
+    runs: usize,
+) -> u64 {
+    let (mut used, mut covered) = (0, 0);
+    let (mut target, mut source) = (0, 0);
+    loop {
+        if target == 0 {
+            target = to.next().map_or(0, |run| run.bytes);
+            used += 1;
+        }
+        if source == 0 {
+            source = from.next().map_or(0, |run| run.bytes);
+            used += 1;
+        }
+        let bytes = target.min(source);
+        if bytes == 0 || used > runs {
+            return covered;
+        }
+        covered += bytes;
+        target -= bytes;
+        source -= bytes;
+    }
+}
+
+/// A paging operation as it stands in a packet.
+#[derive(Clone, Copy)]
+pub(super) enum Encoded<'a> {
+    /// Fill with a pattern.
+    Fill(u32, Runs<'a>),
+    /// Transfer to the first list from the second.
+    Transfer(Runs<'a>, Runs<'a>),
+    /// Discard.
+    Discard(Runs<'a>),
+    /// MapAperture at a place.
+    MapAperture(Place, Runs<'a>),
+    /// UnmapAperture at a place.
+    UnmapAperture(Place, u64),
+}
+
+/// Runs as they stand in a packet.
+#[derive(Clone, Copy)]
+pub(super) struct Runs<'a>(&'a [u32]);
+
+impl<'a> Runs<'a> {
+    /// Cuts `count` runs from the front of `words`.
+    fn cut(words: &'a [u32], count: u32) -> Option<(Self, &'a [u32])> {
+        // CAST: `usize` has 64 bits wherever this driver runs.
+        let (runs, rest) = words.split_at_checked((count as usize).checked_mul(RUN_DWORDS)?)?;
+        Some((Self(runs), rest))
+    }
+
+    /// Returns `count` runs that are all of `words`.
+    fn whole(words: &'a [u32], count: u32) -> Option<Self> {
+        match Self::cut(words, count)? {
+            (runs, []) => Some(runs),
+            _ => None,
+        }
+    }
+
+    /// Returns the runs; one whose segment cannot exist has no place anywhere.
+    pub(super) fn iter(self) -> impl Iterator<Item = Run> + Clone + 'a {
+        self.0.chunks_exact(RUN_DWORDS).map_while(|words| {
+            let &[low, high, bytes_low, bytes_high] = words else {
+                return None;
+            };
+            let at = place(wide(low, high))?;
+            Some(Run::new(at, wide(bytes_low, bytes_high)))
+        })
+    }
+}
+
+impl<'a> Encoded<'a> {
+    /// Returns what `packet` says.
+    pub(super) fn decode(packet: &'a [u32]) -> Option<Self> {
+        let &[header, first, second, third, ref rest @ ..] = packet else {
+            return None;
+        };
+        match header & abi::HEADER_OPCODE_MASK {
+            FILL => Some(Encoded::Fill(first, Runs::whole(rest, second)?)),
+            TRANSFER => {
+                let (to, rest) = Runs::cut(rest, second)?;
+                Some(Encoded::Transfer(to, Runs::whole(rest, third)?))
+            }
+            DISCARD => Some(Encoded::Discard(Runs::whole(rest, second)?)),
+            MAP_APERTURE => {
+                let &[low, high, ref rest @ ..] = rest else {
+                    return None;
+                };
+                let at = place(wide(low, high))?;
+                Some(Encoded::MapAperture(at, Runs::whole(rest, second)?))
+            }
+            UNMAP_APERTURE => {
+                let &[low, high] = rest else {
+                    return None;
+                };
+                let at = place(wide(second, third))?;
+                Some(Encoded::UnmapAperture(at, wide(low, high)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns which operation it is.
+    pub(super) const fn name(&self) -> Name {
+        match self {
+            Encoded::Fill(..) => Name::Fill,
+            Encoded::Transfer(..) => Name::Transfer,
+            Encoded::Discard(..) => Name::Discard,
+            Encoded::MapAperture(..) => Name::MapAperture,
+            Encoded::UnmapAperture(..) => Name::UnmapAperture,
+        }
+    }
+}
