@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The adapter: one GPU with its segments and nodes.
+//!
+//! Everything that clients share hangs here: the residency of all memory, the worker, the paging
+//! line, mapping offsets, and the lists of living objects. An [`Attached`] adapter is what the module
+//! holds; dropping it takes the adapter apart, in an order in which nothing is used after it is gone.
+
+use kernel::{
+    new_mutex,
+    prelude::*,
+    sync::{
+        atomic::{
+            Acquire,
+            Atomic,
+            Full,
+            Relaxed, //
+        },
+        Arc,
+        Mutex, //
+    },
+};
+
+use crate::{
+    abstractions::{
+        mapping_anchor::MappingAnchor,
+        wait_queue::{
+            new_wait_queue,
+            WaitQueue, //
+        },
+    },
+    backend::{
+        Backend,
+        Flow,
+        ObjectCall, //
+    },
+    object::{
+        allocation::Allocation,
+        backing::Backing,
+        client::Client,
+        context::Context,
+        device::Device,
+        fence::Fence,
+        offsets::Offsets,
+        paging::Line,
+        paging_queue::PagingQueue,
+        placement::Residency,
+        presence::Presence,
+        registry::Registry,
+        worker::Worker, //
+    },
+    policy::residency::{
+        Capacity,
+        Demand, //
+    },
+    units::{
+        NodeOrdinal,
+        SEGMENT_IDS, //
+    },
+};
+
+// What the door needs to know of an adapter's shape, handed through so that it looks no deeper.
+pub(crate) use crate::backend::capabilities::{
+    NodeKind,
+    SegmentKind, //
+};
+
+/// One adapter.
+#[pin_data]
+pub(crate) struct Adapter {
+    id: u64,
+    backend: Arc<dyn Backend>,
+    worker: Arc<Worker>,
+    paging: Arc<Line>,
+    anchor: Arc<MappingAnchor>,
+    /// What the segments hold when they are empty, by id.
+    whole: [Capacity; SEGMENT_IDS],
+    numbers: Atomic<u64>,
+    submissions: Atomic<u64>,
+    /// Goes up whenever work ends.
+    ends: Atomic<u64>,
+    /// Whether no backing pages are given out, for tests.
+    backing_withheld: Atomic<bool>,
+    #[pin]
+    registries: Registries,
+    #[pin]
+    offsets: Offsets,
+    #[pin]
+    residency: Mutex<Residency>,
+    #[pin]
+    idle: WaitQueue,
+    #[pin]
+    released: WaitQueue,
+    _presence: Presence,
+}
+
+/// All living objects.
+#[pin_data]
+pub(crate) struct Registries {
+    /// Clients, by id.
+    #[pin]
+    pub(crate) clients: Registry<Client>,
+    /// Devices, by number.
+    #[pin]
+    pub(crate) devices: Registry<Device>,
+    /// Allocations, by object id; also those whose handle is gone.
+    #[pin]
+    pub(crate) allocations: Registry<Allocation>,
+    /// Contexts, by number.
+    #[pin]
+    pub(crate) contexts: Registry<Context>,
+    /// Paging queues, by number.
+    #[pin]
+    pub(crate) queues: Registry<PagingQueue>,
+    /// Fences, by number.
+    #[pin]
+    pub(crate) fences: Registry<Fence>,
+}
+
+impl Registries {
+    fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            clients <- Registry::new(),
+            devices <- Registry::new(),
+            allocations <- Registry::new(),
+            contexts <- Registry::new(),
+            queues <- Registry::new(),
+            fences <- Registry::new(),
+        })
+    }
+}
+
+/// The number of the paging process; the paging line's system context comes next.
+const SYSTEM_PROCESS: u64 = 1;
+
+impl Adapter {
+    fn new(id: u64, backend: Arc<dyn Backend>) -> Result<Arc<Self>> {
+        let nodes = backend.capabilities().nodes.len();
+        let worker = Worker::new(nodes)?;
+        let presence = Presence::new(
+            &backend,
+            ObjectCall::CreateProcess {
+                process: SYSTEM_PROCESS,
+            },
+            ObjectCall::DestroyProcess {
+                process: SYSTEM_PROCESS,
+            },
+        )?;
+        let paging = Line::new(&backend, &worker, SYSTEM_PROCESS, SYSTEM_PROCESS + 1)?;
+        let residency = Residency::new(&*backend)?;
+        let mut whole = [Capacity::default(); SEGMENT_IDS];
+        for segment in &residency.segments {
+            if let Some(capacity) = whole.get_mut(segment.id.index()) {
+                *capacity = capacity_of(segment.kind, segment.capacity());
+            }
+        }
+        let anchor = Arc::pin_init(MappingAnchor::new(), GFP_KERNEL)?;
+        let adapter = Arc::pin_init(
+            pin_init!(Self {
+                id,
+                backend,
+                worker,
+                paging,
+                anchor,
+                whole,
+                numbers: Atomic::new(SYSTEM_PROCESS + 2),
+                submissions: Atomic::new(1),
+                ends: Atomic::new(0),
+                backing_withheld: Atomic::new(false),
+                registries <- Registries::new(),
+                offsets <- Offsets::new(),
+                residency <- new_mutex!(residency, "Adapter::residency"),
+                idle <- new_wait_queue!("Adapter::idle"),
+                released <- new_wait_queue!("Adapter::released"),
+                _presence: presence,
+            }),
+            GFP_KERNEL,
+        )?;
+        adapter.worker.serve(Some(adapter.clone()));
+        Ok(adapter)
+    }
+
+    /// Returns its identity until the module is unloaded.
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Returns the number of the paging process.
+    pub(crate) fn system_process(&self) -> u64 {
+        SYSTEM_PROCESS
+    }
+
+    /// Returns the backend.
+    pub(crate) fn backend(&self) -> &Arc<dyn Backend> {
+        &self.backend
+    }
+
+    /// Returns what brings the mappings of all files together.
+    pub(crate) fn anchor(&self) -> &Arc<MappingAnchor> {
+        &self.anchor
+    }
+
+    /// Returns the lists of living objects.
+    pub(crate) fn registries(&self) -> &Registries {
+        &self.registries
+    }
+
+    /// Returns the mapping offsets.
+    pub(crate) fn offsets(&self) -> &Offsets {
+        &self.offsets
+    }
+
+    /// Returns the residency of all memory, behind its lock. Lock rank 1.
+    pub(crate) fn residency(&self) -> &Mutex<Residency> {
+        &self.residency
+    }
+
+    /// Returns the worker.
+    pub(super) fn worker(&self) -> &Arc<Worker> {
+        &self.worker
+    }
+
+    /// Returns the paging line.
+    pub(crate) fn paging(&self) -> &Arc<Line> {
+        &self.paging
+    }
+
+    /// Returns where locks wait for work to end.
+    pub(super) fn idle(&self) -> &WaitQueue {
+        &self.idle
+    }
+
+    /// Returns how often work has ended.
+    pub(super) fn ends(&self) -> u64 {
+        self.ends.load(Acquire)
+    }
+
+    /// Gives no backing pages out any more, or does again.
+    pub(super) fn withhold_backing(&self, withheld: bool) {
+        self.backing_withheld.store(withheld, Relaxed);
+    }
+
+    /// Takes backing pages for `bytes`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Backing::new`].
+    pub(super) fn take_backing(&self, bytes: u64) -> Result<Backing> {
+        if self.backing_withheld.load(Relaxed) {
+            return Err(ENOMEM);
+        }
+        Backing::new(bytes)
+    }
+
+    /// Wakes locks that wait for work to end.
+    pub(super) fn notify_idle(&self) {
+        self.ends.fetch_add(1, Full);
+        self.idle.notify_all();
+    }
+
+    /// Returns where CLOSE with SYNC waits for storage to go.
+    pub(crate) fn released(&self) -> &WaitQueue {
+        &self.released
+    }
+
+    /// Wakes who waits for storage to go.
+    pub(super) fn notify_released(&self) {
+        self.released.notify_all();
+    }
+
+    /// Returns a number for a new object.
+    pub(super) fn next_number(&self) -> u64 {
+        self.numbers.fetch_add(1, Relaxed)
+    }
+
+    /// Returns a number for a new submission.
+    pub(super) fn next_submission(&self) -> u64 {
+        self.submissions.fetch_add(1, Relaxed)
+    }
+
+    /// Returns what the segments hold when they are empty.
+    pub(super) fn whole_capacities(&self) -> &[Capacity] {
+        &self.whole
+    }
+
+    /// Returns what the segments hold without what debug commands took out of use.
+    pub(super) fn free_capacities(&self) -> [Capacity; SEGMENT_IDS] {
+        let mut capacities = self.whole;
+        let residency = self.residency.lock();
+        for segment in &residency.segments {
+            if let Some(capacity) = capacities.get_mut(segment.id.index()) {
+                let withheld = segment.bytes_withheld();
+                if segment.kind == SegmentKind::Memory {
+                    capacity.bytes = capacity.bytes.saturating_sub(withheld);
+                }
+                // Nothing says where the withheld pages are; the bound may only be too wide.
+                let most = segment.bytes().saturating_sub(withheld);
+                capacity.contiguous = capacity.contiguous.min(most);
+            }
+        }
+        capacities
+    }
+
+    /// Returns whether an empty adapter could hold this.
+    pub(super) fn could_hold(&self, demand: &Demand) -> bool {
+        demand.fits_alone(&self.whole)
+    }
+
+    /// Returns whether some permitted segment is large enough for this alignment.
+    pub(super) fn could_align(&self, segments: u32, align: u64) -> bool {
+        self.backend
+            .capabilities()
+            .segments
+            .iter()
+            .filter(|segment| segments & segment.id.bit() != 0)
+            .any(|segment| align <= segment.bytes)
+    }
+}
+
+/// Returns what the policy needs to know of a segment: everything, and what one run can have.
+fn capacity_of(kind: SegmentKind, (all, contiguous): (u64, u64)) -> Capacity {
+    match kind {
+        SegmentKind::Memory => Capacity {
+            bytes: all,
+            contiguous,
+        },
+        // Loose allocations use system memory without a range; how much there is shows when pages
+        // are taken.
+        SegmentKind::Aperture => Capacity {
+            bytes: u64::MAX / 4,
+            contiguous,
+        },
+    }
+}
+
+/// An adapter that is in service, for as long as this lives.
+pub(crate) struct Attached(Arc<Adapter>);
+
+impl Attached {
+    /// Puts an adapter on `backend` into service.
+    ///
+    /// # Errors
+    ///
+    /// - `ENOMEM`: no memory.
+    /// - `EINVAL`: the backend describes something that cannot be managed.
+    pub(crate) fn new(id: u64, backend: Arc<dyn Backend>) -> Result<Self> {
+        Adapter::new(id, backend).map(Self)
+    }
+
+    /// Returns the adapter.
+    pub(crate) fn adapter(&self) -> &Arc<Adapter> {
+        &self.0
+    }
+}
+
+impl Drop for Attached {
+    /// Takes the adapter out of service: no file is open any more, and what clients left behind is
+    /// finished.
+    fn drop(&mut self) {
+        let adapter = &self.0;
+        for (ordinal, _) in (0..).zip(&adapter.backend.capabilities().nodes) {
+            let _ = adapter.backend.set_flow(NodeOrdinal(ordinal), Flow::Running);
+        }
+        Worker::hold(&adapter.worker, false);
+        // From here on everything completes at once, stopped: nobody is left to see its result.
+        adapter.backend.shut_down();
+        while !adapter.registries.allocations.is_empty() {
+            Worker::kick(&adapter.worker);
+            adapter.worker.flush();
+        }
+        adapter.worker.serve(None);
+        // A pass that is still asked for must not be the last to know the worker.
+        adapter.worker.flush();
+    }
+}

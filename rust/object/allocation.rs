@@ -1,0 +1,606 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Allocations: pieces of GPU-usable memory, the unit of placement and residency.
+//!
+//! An allocation is alive as long as somebody *holds* it: its handle, a submission, a queued
+//! command, a mapping. A [`Hold`] is such a claim; when the last one goes, the storage goes, at
+//! once if it lies nowhere, otherwise by the worker, after the work that was queued before
+//! (RES-25). References that hold nothing (the order of use, the debug files, mapping offsets) are
+//! plain `Arc`s.
+//!
+//! # Locking
+//!
+//! `Allocation::residence` (rank 2, mutex) protects where the allocation is. Whoever changes the
+//! place also holds `Adapter::residency` (rank 1); whoever only reads it, or inserts CPU
+//! translations, needs rank 2 alone.
+
+use core::ops::Deref;
+
+use kernel::{
+    list::{
+        impl_list_arc_safe,
+        impl_list_item,
+        AtomicTracker,
+        ListLinks,
+        TryNewListArc, //
+    },
+    new_mutex,
+    prelude::*,
+    sync::{
+        atomic::{
+            Acquire,
+            Atomic,
+            Full,
+            Relaxed, //
+        },
+        Arc,
+        Mutex, //
+    },
+};
+
+use crate::{
+    abstractions::trace,
+    backend::ObjectCall,
+    object::{
+        adapter::Adapter,
+        backing::Backing,
+        client::Sum,
+        device::Device,
+        name,
+        offsets::{
+            Target,
+            Token, //
+        },
+        presence::Presence,
+        residence::{
+            Residence,
+            Wish, //
+        },
+        segment::{
+            Contiguity,
+            Shape,
+            UseNode, //
+        },
+        worker::Worker,
+    },
+    policy::{
+        placement,
+        residency::Demand, //
+    },
+    units::{
+        SegmentId,
+        PAGE_BYTES, //
+    },
+};
+
+kernel::impl_flags!(
+    /// What an allocation is created for.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub(crate) struct Flags(u32);
+
+    /// One property of an allocation. The numbers are those of ALLOC_CREATE.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) enum Flag {
+        /// The CPU will map it.
+        CpuVisible = 1 << 0,
+        /// An engine will use physical addresses.
+        AccessedPhysically = 1 << 1,
+        /// The GPU must not write it.
+        ReadOnly = 1 << 4,
+    }
+);
+
+impl Flags {
+    /// Returns the bits of the interface.
+    pub(crate) fn bits(self) -> u32 {
+        self.0
+    }
+}
+
+/// What ALLOC_CREATE asks for.
+#[derive(Clone, Copy)]
+pub(crate) struct Description {
+    /// Bytes, not rounded yet.
+    pub(crate) size: u64,
+    /// Alignment, a power of two, or 0.
+    pub(crate) align: u64,
+    /// Properties.
+    pub(crate) flags: Flags,
+    /// Permitted segments, or 0 for all.
+    pub(crate) segments: u32,
+    /// Order of preference.
+    pub(crate) preferred: u64,
+    /// 1 to 5.
+    pub(crate) priority: u32,
+}
+
+/// An allocation.
+#[pin_data]
+pub(crate) struct Allocation {
+    object_id: u64,
+    device: Arc<Device>,
+    size: u64,
+    align: u64,
+    flags: Flags,
+    segments: u32,
+    preferred: u64,
+    priority: u32,
+    /// How many [`Hold`]s there are.
+    holds: Atomic<i64>,
+    /// Accepted submissions that read it and have not ended.
+    readers: Atomic<i64>,
+    /// Accepted submissions that write it and have not ended.
+    writers: Atomic<i64>,
+    /// Locks by the CPU that are in force.
+    locks: Atomic<i64>,
+    /// Goes up whenever its place changes.
+    moves: Atomic<u32>,
+    /// Where its mappings begin; stays after the token is gone, because mappings may.
+    mapping_start: u64,
+    #[pin]
+    name: name::Slot,
+    #[pin]
+    token: Mutex<Option<Token>>,
+    #[pin]
+    residence: Mutex<Residence>,
+    #[pin]
+    links: ListLinks,
+    #[pin]
+    tracker: AtomicTracker,
+    _presence: Presence,
+}
+
+impl_list_arc_safe! {
+    impl ListArcSafe<0> for Allocation { tracked_by tracker: AtomicTracker; }
+}
+
+impl_list_item! {
+    impl ListItem<0> for Allocation { using ListLinks { self.links }; }
+}
+
+/// A claim on an allocation: as long as there is one, its storage stays.
+pub(crate) struct Hold(Arc<Allocation>);
+
+impl Hold {
+    /// Returns the allocation.
+    pub(crate) fn allocation(&self) -> &Arc<Allocation> {
+        &self.0
+    }
+}
+
+impl Deref for Hold {
+    type Target = Allocation;
+
+    fn deref(&self) -> &Allocation {
+        &self.0
+    }
+}
+
+impl Clone for Hold {
+    fn clone(&self) -> Self {
+        self.0.holds.fetch_add(1, Relaxed);
+        Self(self.0.clone())
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        if self.0.holds.fetch_sub(1, Full) == 1 {
+            Allocation::abandon(&self.0);
+        }
+    }
+}
+
+/// Creates an allocation of `device`. Nothing is committed: no page is taken (RES-2).
+///
+/// # Errors
+///
+/// - `EINVAL`: size 0, an alignment that is no power of two, an unknown segment, segment 0, or a
+///   preference outside the set.
+/// - `EOVERFLOW`: the size overflows when rounded.
+/// - `ENOSPC`: no permitted segment could ever hold it; no mapping offset is left.
+/// - `ENOMEM`: no memory.
+///
+/// Requirements: SEG-11, SEG-30.
+pub(crate) fn create(device: &Arc<Device>, description: &Description) -> Result<Hold> {
+    let adapter = device.adapter();
+    let fitted = fit(adapter, description)?;
+    let client = device.client();
+    let token = if description.flags.contains(Flag::CpuVisible) {
+        Some(adapter.offsets().reserve(client.id(), fitted.size)?)
+    } else {
+        None
+    };
+    let token = kernel::types::ScopeGuard::new_with_data(token, |token| {
+        if let Some(token) = token {
+            adapter.offsets().give(token);
+        }
+    });
+    let mapping_start = token.as_ref().map_or(0, Token::start);
+    let node = UseNode::new(GFP_KERNEL_ACCOUNT)?;
+    let object_id = adapter.next_number();
+    let process = client.id();
+    let presence = Presence::new(
+        adapter.backend(),
+        ObjectCall::CreateAllocation {
+            process,
+            allocation: object_id,
+        },
+        ObjectCall::DestroyAllocation {
+            process,
+            allocation: object_id,
+        },
+    )?;
+    let allocation = Arc::pin_init(
+        pin_init!(Allocation {
+            object_id,
+            device: device.clone(),
+            size: fitted.size,
+            align: fitted.align,
+            flags: description.flags,
+            segments: fitted.segments,
+            preferred: description.preferred,
+            priority: description.priority,
+            holds: Atomic::new(1),
+            readers: Atomic::new(0),
+            writers: Atomic::new(0),
+            locks: Atomic::new(0),
+            moves: Atomic::new(0),
+            mapping_start,
+            name <- name::Slot::new(),
+            token <- new_mutex!(None, "Allocation::token"),
+            residence <- new_mutex!(Residence::new(node), "Allocation::residence"),
+            links <- ListLinks::new(),
+            tracker <- AtomicTracker::new(),
+            _presence: presence,
+        }),
+        GFP_KERNEL_ACCOUNT,
+    )?;
+    adapter.registries().allocations.add(object_id, &allocation)?;
+    allocation.trace(trace::Life::Create);
+    client.usage().add(Sum::Total, fitted.size);
+    if let Some(token) = token.dismiss() {
+        let target = Target::Allocation(allocation.clone());
+        adapter.offsets().publish(&token, target);
+        *allocation.token.lock() = Some(token);
+    }
+    Ok(Hold(allocation))
+}
+
+/// What becomes of a description on a given adapter.
+struct Fitted {
+    size: u64,
+    align: u64,
+    segments: u32,
+}
+
+/// Checks a description and rounds it to what the permitted segments can hold.
+fn fit(adapter: &Adapter, description: &Description) -> Result<Fitted> {
+    let capabilities = adapter.backend().capabilities();
+    let align = description.align;
+    if description.size == 0 || (align != 0 && !align.is_power_of_two()) {
+        return Err(EINVAL);
+    }
+    let all = capabilities
+        .segments
+        .iter()
+        .fold(0, |mask, segment| mask | segment.id.bit());
+    let segments = match description.segments {
+        0 => all,
+        mask if mask & !all == 0 => mask,
+        _ => return Err(EINVAL),
+    };
+    placement::check_preference(description.preferred, segments).map_err(|_| EINVAL)?;
+    let granule = capabilities
+        .segments
+        .iter()
+        .filter(|segment| segments & segment.id.bit() != 0)
+        .fold(PAGE_BYTES, |granule, segment| {
+            granule.max(segment.page_bytes)
+        });
+    let size = description
+        .size
+        .checked_next_multiple_of(granule)
+        .ok_or(EOVERFLOW)?;
+    // A size beyond this cannot be held as pages, and its sums could overflow.
+    if size > i64::MAX.unsigned_abs() {
+        return Err(EOVERFLOW);
+    }
+    let contiguous = description.flags.contains(Flag::AccessedPhysically);
+    let demand = Demand {
+        bytes: size,
+        mask: segments,
+        contiguous,
+    };
+    let aligned = align <= granule || adapter.could_align(segments, align);
+    if !aligned || !adapter.could_hold(&demand) {
+        return Err(ENOSPC);
+    }
+    Ok(Fitted {
+        size,
+        align: align.max(granule),
+        segments,
+    })
+}
+
+impl Allocation {
+    /// Returns a claim on it, unless the last one is gone.
+    pub(crate) fn hold(this: &Arc<Self>) -> Option<Hold> {
+        let mut holds = this.holds.load(Relaxed);
+        while holds > 0 {
+            match this.holds.cmpxchg(holds, holds + 1, Full) {
+                Ok(_) => return Some(Hold(this.clone())),
+                Err(now) => holds = now,
+            }
+        }
+        None
+    }
+
+    /// Called when the last claim is gone.
+    fn abandon(this: &Arc<Self>) {
+        let nowhere = {
+            let residence = this.residence.lock();
+            residence.is_idle_nowhere(this.adapter().paging().completed())
+        };
+        if nowhere {
+            this.retire();
+        } else {
+            Worker::attend(this.adapter().worker(), this);
+        }
+    }
+
+    /// Forgets the allocation: it lies nowhere and nobody claims it. Its pages go with the last
+    /// reference.
+    pub(super) fn retire(&self) {
+        let adapter = self.adapter();
+        let client = self.device.client();
+        let backing = {
+            let mut residence = self.residence.lock();
+            // The worker may have been asked to look at it before, and finds it once more.
+            if !residence.bury() {
+                return;
+            }
+            residence.take_backing()
+        };
+        adapter.registries().allocations.remove(self.object_id);
+        if backing.is_some() {
+            client.usage().sub(Sum::Backing, self.size);
+        }
+        drop(backing);
+        client.usage().sub(Sum::Total, self.size);
+        self.trace(trace::Life::Destroy);
+        adapter.notify_released();
+    }
+
+    fn trace(&self, action: trace::Life) {
+        trace::alloc(|| trace::Alloc {
+            allocation: self.object_id,
+            action,
+            size: self.size,
+            flags: self.flags.bits(),
+            cookie: 0,
+        });
+    }
+
+    /// Takes the mapping offset back. Called when the handle goes; existing mappings stay.
+    pub(crate) fn closed(&self) {
+        let token = self.token.lock().take();
+        if let Some(token) = token {
+            self.adapter().offsets().give(token);
+        }
+    }
+
+    /// Returns its number, unique on the adapter.
+    pub(crate) fn object_id(&self) -> u64 {
+        self.object_id
+    }
+
+    /// Returns the device it belongs to.
+    pub(crate) fn device(&self) -> &Arc<Device> {
+        &self.device
+    }
+
+    /// Returns the adapter.
+    pub(crate) fn adapter(&self) -> &Arc<Adapter> {
+        self.device.adapter()
+    }
+
+    /// Returns the bytes of one instance, rounded.
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Returns its properties.
+    pub(crate) fn flags(&self) -> Flags {
+        self.flags
+    }
+
+    /// Returns its permitted segments.
+    pub(crate) fn segments(&self) -> u32 {
+        self.segments
+    }
+
+    /// Returns its order of preference.
+    pub(crate) fn preferred(&self) -> u64 {
+        self.preferred
+    }
+
+    /// Returns its priority.
+    pub(crate) fn priority(&self) -> u32 {
+        self.priority
+    }
+
+    /// Returns where its name is.
+    pub(crate) fn name(&self) -> &name::Slot {
+        &self.name
+    }
+
+    /// Returns the first mapping offset and the bytes that can be mapped from there; zeros if the
+    /// CPU cannot map it.
+    pub(crate) fn mapping(&self) -> (u64, u64) {
+        self.token
+            .lock()
+            .as_ref()
+            .map_or((0, 0), |token| (token.start(), token.bytes()))
+    }
+
+    /// Returns the mapping offset at which translations of it can be; 0 if there never are any.
+    pub(super) fn mapping_start(&self) -> u64 {
+        self.mapping_start
+    }
+
+    /// Returns what it needs in a segment.
+    pub(crate) fn shape(&self) -> Shape {
+        Shape {
+            bytes: self.size,
+            align: self.align,
+            contiguity: if self.is_physical() {
+                Contiguity::Contiguous
+            } else {
+                Contiguity::Loose
+            },
+        }
+    }
+
+    /// Returns what it asks for when it is to be resident.
+    pub(crate) fn demand(&self) -> Demand {
+        Demand {
+            bytes: self.size,
+            mask: self.segments,
+            contiguous: self.is_physical(),
+        }
+    }
+
+    /// Returns whether engines may use physical addresses of it.
+    pub(crate) fn is_physical(&self) -> bool {
+        self.flags.contains(Flag::AccessedPhysically)
+    }
+
+    /// Returns whether system memory is its only place.
+    pub(crate) fn is_system_only(&self) -> bool {
+        self.adapter()
+            .backend()
+            .capabilities()
+            .aperture()
+            .is_some_and(|aperture| self.segments == aperture.id.bit())
+    }
+
+    /// Returns where it is, behind its lock.
+    pub(crate) fn residence(&self) -> &Mutex<Residence> {
+        &self.residence
+    }
+
+    /// Gives it `backing` unless it has backing pages.
+    pub(super) fn install(&self, backing: Backing) {
+        let surplus = {
+            let mut residence = self.residence.lock();
+            let surplus = residence.install(backing);
+            if surplus.is_none() {
+                self.device.client().usage().add(Sum::Backing, self.size);
+            }
+            surplus
+        };
+        drop(surplus);
+    }
+
+    /// Takes its backing pages if it has none.
+    ///
+    /// # Errors
+    ///
+    /// - `ENOMEM`: the system or the memory cgroup has no more.
+    /// - `EINTR`: the caller is being killed.
+    pub(super) fn commit(&self) -> Result {
+        if self.residence.lock().backing().is_none() {
+            self.install(self.adapter().take_backing(self.size)?);
+        }
+        Ok(())
+    }
+
+    /// Ends a portion's claim on its place, after it was used like this.
+    pub(super) fn unpin(this: &Arc<Self>, access: Option<Access>) {
+        let wanted = {
+            let mut residence = this.residence.lock();
+            residence.pins = residence.pins.saturating_sub(1);
+            residence.gpu_dirty |= access == Some(Access::Write);
+            residence.pins == 0 && residence.wish != Wish::None
+        };
+        if wanted {
+            Worker::attend(this.adapter().worker(), this);
+        }
+    }
+
+    /// Lets the worker look again, after a use has ended, if somebody wants it elsewhere.
+    pub(super) fn reconsider(this: &Arc<Self>) {
+        let wanted = this.residence.lock().wish != Wish::None;
+        if wanted {
+            Worker::attend(this.adapter().worker(), this);
+        }
+    }
+
+    /// Returns how often its place has changed.
+    pub(super) fn moves(&self) -> u32 {
+        self.moves.load(Acquire)
+    }
+
+    /// Counts a change of place and wakes who waits for one.
+    pub(super) fn moved(&self) {
+        self.moves.fetch_add(1, Full);
+        self.adapter().paging().notify();
+    }
+
+    /// Counts the use by an accepted submission.
+    pub(super) fn begin_use(&self, access: Access) {
+        self.users(access).fetch_add(1, Full);
+    }
+
+    /// Ends a use.
+    pub(super) fn end_use(&self, access: Access) {
+        self.users(access).fetch_sub(1, Full);
+    }
+
+    fn users(&self, access: Access) -> &Atomic<i64> {
+        match access {
+            Access::Read => &self.readers,
+            Access::Write => &self.writers,
+        }
+    }
+
+    /// Returns whether an accepted submission that has not ended uses it in this way.
+    pub(crate) fn is_used(&self, access: Access) -> bool {
+        self.users(access).load(Acquire) > 0
+    }
+
+    /// Returns whether any accepted submission that has not ended uses it.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.is_used(Access::Read) || self.is_used(Access::Write)
+    }
+
+    /// Returns the counter of locks in force.
+    pub(super) fn locks(&self) -> &Atomic<i64> {
+        &self.locks
+    }
+
+    /// Returns whether the CPU has it locked.
+    pub(crate) fn is_locked(&self) -> bool {
+        self.locks.load(Relaxed) > 0
+    }
+
+    /// Returns whether nobody claims it any more.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.holds.load(Acquire) == 0
+    }
+
+    /// Returns the segment of `id` in which it may lie.
+    pub(crate) fn permits(&self, id: SegmentId) -> bool {
+        self.segments & id.bit() != 0
+    }
+}
+
+/// How a submission uses an allocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// It only reads.
+    Read,
+    /// It writes.
+    Write,
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Commands of paging queues, as they are handed to the worker (step A3 of RES-1).
+
+use kernel::{
+    list::{
+        define_list_arc_field_getter,
+        impl_list_arc_safe,
+        impl_list_item,
+        ListArc,
+        ListArcField,
+        ListLinks, //
+    },
+    prelude::*,
+    sync::Arc,
+};
+
+use crate::{
+    abstractions::trace,
+    object::{
+        allocation::Hold,
+        paging_queue::PagingQueue, //
+    },
+};
+
+/// One make-resident command.
+#[pin_data]
+pub(crate) struct Command {
+    queue: Arc<PagingQueue>,
+    allocations: KVVec<Hold>,
+    /// The paging fence value that announces its completion.
+    value: ListArcField<u64>,
+    /// How many allocations the worker is through with.
+    done: ListArcField<usize>,
+    #[pin]
+    links: ListLinks,
+}
+
+impl_list_arc_safe! {
+    impl ListArcSafe<0> for Command { untracked; }
+}
+
+impl_list_item! {
+    impl ListItem<0> for Command { using ListLinks { self.links }; }
+}
+
+impl Command {
+    /// Makes a command for `queue`; it has no value yet.
+    ///
+    /// # Errors
+    ///
+    /// - `ENOMEM`: no memory.
+    pub(super) fn new(
+        queue: &Arc<PagingQueue>,
+        allocations: KVVec<Hold>,
+    ) -> Result<ListArc<Self>> {
+        ListArc::pin_init(
+            try_pin_init!(Self {
+                queue: queue.clone(),
+                allocations,
+                value: ListArcField::new(0),
+                done: ListArcField::new(0),
+                links <- ListLinks::new(),
+            }),
+            GFP_KERNEL_ACCOUNT,
+        )
+    }
+
+    /// Returns the queue.
+    pub(super) fn queue(&self) -> &Arc<PagingQueue> {
+        &self.queue
+    }
+
+    /// Returns what is to be made resident.
+    pub(super) fn allocations(&self) -> &[Hold] {
+        &self.allocations
+    }
+
+    define_list_arc_field_getter! {
+        pub(super) fn value(&self) -> &u64 { value }
+        pub(super) fn value_mut(&mut self) -> &mut u64 { value }
+        pub(super) fn done(&self) -> &usize { done }
+        pub(super) fn done_mut(&mut self) -> &mut usize { done }
+    }
+
+    /// Raises the paging fence: everything in front is complete.
+    pub(super) fn finish(self: ListArc<Self>) {
+        let value = *self.value();
+        self.queue.fence().raise(value, trace::Origin::Worker);
+    }
+}

@@ -1,0 +1,610 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Contexts: ordered streams of submissions on one node.
+//!
+//! Submissions of a context start in the order in which they were accepted, and each waits for its
+//! fences when it is first in line; nobody else is held up (SYN-4). The first in line goes to the
+//! worker, which prepares its memory; then the next one may come. What is on its way through the node
+//! is kept in order too, because a node completes in order.
+//!
+//! # Locking
+//!
+//! `Context::inner` (rank 5, spinlock) protects the queues. Nobody is called with it held but the
+//! fences' own locks (rank 7).
+
+use kernel::{
+    list::{
+        List,
+        ListArc, //
+    },
+    new_spinlock,
+    prelude::*,
+    rbtree::{
+        RBTree,
+        RBTreeNode,
+        RBTreeNodeReservation, //
+    },
+    sync::{
+        Arc,
+        SpinLock, //
+    },
+};
+
+use crate::{
+    abstractions::{
+        clock,
+        trace, //
+    },
+    backend::{
+        Buffer,
+        Completion,
+        ContextDescription,
+        EngineContext,
+        Kind,
+        Outcome, //
+    },
+    object::{
+        device::{
+            self,
+            Device, //
+        },
+        fence::{
+            Fence,
+            OnReset,
+            Purpose,
+            Reached,
+            Wake, //
+        },
+        name,
+        presence::ContextPresence,
+        submission::{
+            Record,
+            State,
+            Submission, //
+        },
+        worker::Worker, //
+    },
+    units::NodeOrdinal,
+};
+
+/// Finished submissions that SUBMIT_QUERY can still see.
+pub(crate) const REMEMBERED: usize = 256;
+
+/// How the work of a context names memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Patched addresses; the lists decide residency.
+    PatchedList,
+    /// Patched addresses; everything named holds a residency reference.
+    PatchedExplicit,
+}
+
+/// What CONTEXT_CREATE asks for.
+#[derive(Clone, Copy)]
+pub(crate) struct Description {
+    /// The node.
+    pub(crate) node: NodeOrdinal,
+    /// How memory is named.
+    pub(crate) mode: Mode,
+    /// What can be changed later.
+    pub(crate) tuning: Tuning,
+}
+
+/// What CONTEXT_SET can change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tuning {
+    /// -7 to 7.
+    pub(crate) priority: i32,
+    /// Time limit of one portion in milliseconds; 0 is the default of the node.
+    pub(crate) timeout_ms: u32,
+}
+
+/// Where the first submission in line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Nobody looks at it.
+    Idle,
+    /// Its waits are being looked at.
+    Checking,
+    /// It waits for a fence.
+    Waiting,
+    /// The worker has it.
+    Preparing,
+}
+
+/// One context.
+#[pin_data]
+pub(crate) struct Context {
+    number: u64,
+    device: Arc<Device>,
+    node: NodeOrdinal,
+    mode: Mode,
+    presence: ContextPresence,
+    progress: Arc<Fence>,
+    #[pin]
+    name: name::Slot,
+    #[pin]
+    inner: SpinLock<Inner>,
+}
+
+struct Inner {
+    tuning: Tuning,
+    stage: Stage,
+    /// Which wait of the first in line is being waited for.
+    next_wait: usize,
+    /// The fence on which a waiter of this context is left.
+    waiting_on: Option<(Arc<Fence>, u64)>,
+    /// Accepted, not yet with the worker.
+    queued: List<Submission>,
+    /// With the node, in order.
+    flight: List<Submission>,
+    /// Why nothing is taken any more.
+    closed: Option<Error>,
+    last_id: u64,
+    known: RBTree<u64, Arc<Record>>,
+    finished: usize,
+    /// The worker's pass in which something of this context had to stay.
+    blocked: u64,
+}
+
+impl Context {
+    /// Makes a context of `device`.
+    ///
+    /// # Errors
+    ///
+    /// - `EINVAL`: no such node.
+    /// - `ENOMEM`: no memory.
+    /// - `ENOSPC`: no mapping offset left for its fence.
+    pub(crate) fn new(device: &Arc<Device>, description: &Description) -> Result<Arc<Self>> {
+        let adapter = device.adapter();
+        let number = adapter.next_number();
+        let progress = Fence::new(device.client(), Purpose::Progress, 0)?;
+        let presence = ContextPresence::new(
+            adapter.backend(),
+            ContextDescription {
+                number,
+                process: device.client().id(),
+                node: description.node,
+            },
+        )?;
+        let inner = Inner {
+            tuning: description.tuning,
+            stage: Stage::Idle,
+            next_wait: 0,
+            waiting_on: None,
+            queued: List::new(),
+            flight: List::new(),
+            closed: None,
+            last_id: 0,
+            known: RBTree::new(),
+            finished: 0,
+            blocked: 0,
+        };
+        let context = Arc::pin_init(
+            pin_init!(Self {
+                number,
+                device: device.clone(),
+                node: description.node,
+                mode: description.mode,
+                presence,
+                progress,
+                name <- name::Slot::new(),
+                inner <- new_spinlock!(inner, "Context::inner"),
+            }),
+            GFP_KERNEL_ACCOUNT,
+        )?;
+        device.add_context(&context)?;
+        if let Err(error) = adapter.registries().contexts.add(number, &context) {
+            device.remove_context(number);
+            return Err(error);
+        }
+        Ok(context)
+    }
+
+    /// Ends the context: what has not started is thrown away, what runs is stopped. Called when its
+    /// handle goes.
+    pub(crate) fn closed(&self) {
+        self.cancel(ECANCELED);
+        self.device.remove_context(self.number);
+        self.device
+            .adapter()
+            .registries()
+            .contexts
+            .remove(self.number);
+    }
+
+    /// Returns its number, unique on the adapter.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Returns the device it belongs to.
+    pub(crate) fn device(&self) -> &Arc<Device> {
+        &self.device
+    }
+
+    /// Returns its node.
+    pub(crate) fn node(&self) -> NodeOrdinal {
+        self.node
+    }
+
+    /// Returns how its work names memory.
+    pub(crate) fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Returns the fence that carries the id of the last finished submission.
+    pub(crate) fn progress(&self) -> &Arc<Fence> {
+        &self.progress
+    }
+
+    /// Returns where its name is.
+    pub(crate) fn name(&self) -> &name::Slot {
+        &self.name
+    }
+
+    /// Returns what can be changed.
+    pub(crate) fn tuning(&self) -> Tuning {
+        self.inner.lock().tuning
+    }
+
+    /// Changes what can be changed.
+    pub(crate) fn tune(&self, change: impl FnOnce(&mut Tuning)) {
+        change(&mut self.inner.lock().tuning);
+    }
+
+    /// Returns the backend's side of it.
+    pub(super) fn engine(&self) -> &Arc<dyn EngineContext> {
+        self.presence.engine()
+    }
+
+    /// Returns whether nothing of it runs any more.
+    pub(super) fn is_closed(&self) -> bool {
+        self.inner.lock().closed.is_some()
+    }
+
+    /// Returns the number of submissions that wait in line and that are with the node.
+    pub(crate) fn depth(&self) -> (usize, usize) {
+        let inner = self.inner.lock();
+        (inner.queued.iter().count(), inner.flight.iter().count())
+    }
+
+    /// Returns the number of the last accepted submission.
+    pub(crate) fn last_id(&self) -> u64 {
+        self.inner.lock().last_id
+    }
+
+    /// Returns what is remembered of a submission.
+    ///
+    /// # Errors
+    ///
+    /// - `ENOENT`: it never existed or is forgotten.
+    pub(crate) fn record(&self, id: u64) -> Result<Arc<Record>> {
+        self.inner.lock().known.get(&id).cloned().ok_or(ENOENT)
+    }
+
+    /// Takes a submission into the line and returns its number.
+    ///
+    /// # Errors
+    ///
+    /// - `EIO`, `ECANCELED`: the context takes nothing any more.
+    /// - `ENOMEM`: no memory.
+    pub(super) fn accept(&self, submission: ListArc<Submission>) -> Result<u64> {
+        let known = RBTreeNodeReservation::new(GFP_KERNEL_ACCOUNT)?;
+        let record = submission.record().clone();
+        let id = {
+            let mut inner = self.inner.lock();
+            if let Some(error) = inner.closed {
+                drop(inner);
+                return Err(error);
+            }
+            inner.last_id += 1;
+            let id = inner.last_id;
+            submission.set_id(id);
+            submission.begin_use();
+            inner.known.insert(known.into_node(id, record));
+            inner.queued.push_back(submission);
+            id
+        };
+        self.advance();
+        Ok(id)
+    }
+
+    /// Looks at the first in line and moves it on as far as it goes.
+    pub(super) fn advance(&self) {
+        let Some(first) = self.begin_check() else {
+            return;
+        };
+        if self.wait_for_fences(&first) {
+            return;
+        }
+        drop(first);
+        let submission = {
+            let mut inner = self.inner.lock();
+            inner.next_wait = 0;
+            let submission = inner.queued.pop_front();
+            inner.stage = match submission {
+                Some(_) => Stage::Preparing,
+                None => Stage::Idle,
+            };
+            submission
+        };
+        if let Some(submission) = submission {
+            submission
+                .record()
+                .update(|report| report.state = State::Paging);
+            Worker::push_submission(self.device.adapter().worker(), submission);
+        }
+    }
+
+    /// Takes on the check of the first in line, unless somebody has it.
+    fn begin_check(&self) -> Option<Arc<Submission>> {
+        let mut inner = self.inner.lock();
+        if inner.stage != Stage::Idle {
+            return None;
+        }
+        let first = inner.queued.cursor_front().peek_next()?.arc().into();
+        inner.stage = Stage::Checking;
+        Some(first)
+    }
+
+    /// Goes through the waits of the first in line; returns whether it has to wait.
+    fn wait_for_fences(&self, first: &Submission) -> bool {
+        let mut begun = None;
+        loop {
+            let index = self.inner.lock().next_wait;
+            let Some(point) = first.waits().get(index) else {
+                return false;
+            };
+            let satisfied = match point.fence.reached(point.value) {
+                // A poisoned fence holds nobody up.
+                Reached::Yes | Reached::Poisoned(_) => true,
+                Reached::No => match first.take_waiter() {
+                    None => true,
+                    Some(waiter) => {
+                        begun = Some(index);
+                        self.trace_wait(&point.fence, point.value, trace::Waiting::Begin);
+                        {
+                            let mut inner = self.inner.lock();
+                            inner.stage = Stage::Waiting;
+                            inner.waiting_on = Some((point.fence.clone(), point.value));
+                        }
+                        point.fence.wait_for(point.value, waiter) != Reached::No
+                    }
+                },
+            };
+            if !satisfied {
+                return true;
+            }
+            if begun == Some(index) {
+                self.trace_wait(&point.fence, point.value, trace::Waiting::End);
+                let mut inner = self.inner.lock();
+                inner.stage = Stage::Checking;
+                let waited = inner.waiting_on.take();
+                inner.next_wait = index + 1;
+                drop(inner);
+                drop(waited);
+            } else {
+                self.inner.lock().next_wait = index + 1;
+            }
+        }
+    }
+
+    fn trace_wait(&self, fence: &Fence, value: u64, action: trace::Waiting) {
+        trace::fence_wait(|| trace::FenceWait {
+            fence: fence.number(),
+            value,
+            context: self.number,
+            action,
+        });
+    }
+
+    /// The worker has prepared the first in line: the next one may come.
+    pub(super) fn prepared(&self) {
+        self.inner.lock().stage = Stage::Idle;
+        self.advance();
+    }
+
+    /// Takes a submission that goes to the node now.
+    pub(super) fn depart(&self, submission: ListArc<Submission>) {
+        self.inner.lock().flight.push_back(submission);
+    }
+
+    /// Returns whether something of it had to stay in the worker's pass `pass`.
+    pub(super) fn is_blocked_in(&self, pass: u64) -> bool {
+        self.inner.lock().blocked == pass
+    }
+
+    /// Notes that something of it had to stay in the worker's pass `pass`.
+    pub(super) fn block_in(&self, pass: u64) {
+        self.inner.lock().blocked = pass;
+    }
+
+    /// Throws everything away that has not started, and stops what runs.
+    pub(super) fn cancel(&self, error: Error) {
+        let mut queued = List::new();
+        let waited = {
+            let mut inner = self.inner.lock();
+            if inner.closed.is_none() {
+                inner.closed = Some(error);
+            }
+            queued.push_all_back(&mut inner.queued);
+            inner.waiting_on.take()
+        };
+        self.engine().stop();
+        if let Some((fence, value)) = waited {
+            self.trace_wait(&fence, value, trace::Waiting::Cancel);
+            fence.forget(value, self.number);
+        }
+        while let Some(submission) = queued.pop_front() {
+            self.discard(&submission, Discarded::BeforeItsTurn);
+        }
+        // Who closes the context sees how far it came; who is thrown out comes free.
+        let on_reset = if error == ECANCELED {
+            OnReset::Keep
+        } else {
+            OnReset::Saturate
+        };
+        self.progress.poison(error, on_reset);
+        Worker::kick(self.device.adapter().worker());
+    }
+
+    /// Ends a submission that does not run to its end.
+    pub(super) fn discard(&self, submission: &Submission, when: Discarded) {
+        match when {
+            Discarded::BeforeItsTurn => submission.end_use(),
+            Discarded::Pinned => submission.release(),
+        }
+        self.end(submission, Some(ECANCELED));
+    }
+
+    /// Writes down that a submission has ended, and forgets the oldest ones.
+    fn end(&self, submission: &Submission, error: Option<Error>) {
+        let device_failed = self.device.state().state != device::State::Active;
+        if error.is_some() && device_failed {
+            for point in submission.signals() {
+                point.fence.poison(EIO, OnReset::Saturate);
+            }
+        }
+        submission.record().update(|report| {
+            if report.state != State::Faulted {
+                report.state = match error {
+                    Some(_) => State::Cancelled,
+                    None => State::Done,
+                };
+            }
+            report.error = report.error.or(error);
+            report.end_ns = clock::now_ns();
+        });
+        let forgotten = {
+            let mut inner = self.inner.lock();
+            inner.finished += 1;
+            inner.forget_oldest()
+        };
+        drop(forgotten);
+        if error.is_none() {
+            self.progress.raise(submission.id(), trace::Origin::Gpu);
+        }
+        self.device.adapter().notify_idle();
+    }
+
+    /// The memory of the first in flight is used no longer.
+    fn stop_using(&self, outcome: Outcome) {
+        let first = {
+            let mut inner = self.inner.lock();
+            inner
+                .flight
+                .cursor_front()
+                .peek_next()
+                .map(|peek| Arc::from(peek.arc()))
+        };
+        let Some(first): Option<Arc<Submission>> = first else {
+            return;
+        };
+        if let Outcome::Error { offset } = outcome {
+            first.record().update(|report| {
+                report.state = State::Faulted;
+                report.error = Some(EIO);
+            });
+            self.device.fail(device::Offence {
+                state: device::State::ErrorDma,
+                context: self.number,
+                node: self.node.0,
+                submission: first.id(),
+                offset: u64::from(offset),
+            });
+        }
+        if outcome != Outcome::Done {
+            first.fail();
+        }
+        first.release();
+    }
+
+    /// The first in flight has ended.
+    fn arrive(&self) {
+        let first = self.inner.lock().flight.pop_front();
+        let Some(first) = first else { return };
+        if first.has_failed() {
+            self.end(&first, Some(ECANCELED));
+        } else {
+            for point in first.signals() {
+                point.fence.raise(point.value, trace::Origin::Gpu);
+            }
+            self.end(&first, None);
+        }
+        Worker::kick(self.device.adapter().worker());
+    }
+}
+
+/// When a submission is thrown away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Discarded {
+    /// Its memory was not prepared.
+    BeforeItsTurn,
+    /// Its memory is pinned.
+    Pinned,
+}
+
+/// The cookie of the last buffer of a submission.
+pub(super) const LAST: u64 = 1;
+
+impl Completion for Context {
+    fn complete(&self, mut buffer: ListArc<Buffer>, outcome: Outcome) {
+        let contents = buffer.contents_mut();
+        let (kind, last) = (contents.kind, contents.cookie == LAST);
+        drop(buffer);
+        match kind {
+            Kind::Dma => self.stop_using(outcome),
+            // Without commands, the signals end the use.
+            Kind::Signal if outcome != Outcome::Done => self.fail_first(),
+            _ => {}
+        }
+        if last {
+            self.arrive();
+        }
+    }
+}
+
+impl Inner {
+    /// Forgets the oldest submission, if enough finished ones are remembered.
+    fn forget_oldest(&mut self) -> Option<RBTreeNode<u64, Arc<Record>>> {
+        if self.finished <= REMEMBERED {
+            return None;
+        }
+        let oldest = self.known.cursor_front_mut()?;
+        if oldest.current().1.report().end_ns == 0 {
+            return None;
+        }
+        self.finished -= 1;
+        Some(oldest.remove_current().1)
+    }
+}
+
+impl Context {
+    fn fail_first(&self) {
+        let mut inner = self.inner.lock();
+        if let Some(first) = inner.flight.cursor_front().peek_next() {
+            first.arc().fail();
+        }
+    }
+}
+
+impl Wake for Context {
+    fn wake(&self) {
+        let waited = {
+            let mut inner = self.inner.lock();
+            if inner.stage == Stage::Waiting {
+                inner.stage = Stage::Idle;
+            }
+            let waited = inner.waiting_on.take();
+            if waited.is_some() {
+                inner.next_wait += 1;
+            }
+            waited
+        };
+        if let Some((fence, value)) = waited {
+            self.trace_wait(&fence, value, trace::Waiting::End);
+        }
+        self.advance();
+    }
+}

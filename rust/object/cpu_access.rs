@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! CPU mappings that follow the memory.
+//!
+//! A mapping belongs to an allocation, not to a place. A page is put in place when it is touched,
+//! from where the allocation is at that moment: its backing pages, or a memory segment that the CPU
+//! can see (SEG-6). A move removes the translations first, and a touch meanwhile waits until the new
+//! place is in force; so a program sees a delay and never a move. Memory in a segment the CPU cannot
+//! see comes to system memory when it is touched.
+//!
+//! The rule that makes it safe: a translation is inserted under `Allocation::residence`, and removed
+//! under it after the place has changed. An insertion that saw the old place is over before the
+//! removal begins.
+
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+use crate::{
+    abstractions::{
+        pages::Frame,
+        vm_area::{
+            Fault,
+            HugeFault,
+            Mapping,
+            Outcome,
+            HUGE_BYTES, //
+        },
+        wait_queue::Sleep,
+    },
+    object::{
+        adapter::Adapter,
+        allocation::{
+            Allocation,
+            Hold, //
+        },
+        fence_page::FencePage,
+        residence::{
+            Content,
+            Location,
+            Residence,
+            Wish, //
+        },
+        worker::Worker, //
+    },
+    units::PAGE_BYTES,
+};
+
+/// A mapping of an allocation. It claims the storage, not the handle.
+pub(crate) struct AllocationMapping {
+    hold: Hold,
+    /// The mapping offset at which the allocation begins.
+    start: u64,
+}
+
+impl AllocationMapping {
+    /// Returns a mapping of the allocation whose offsets begin at `start`.
+    pub(crate) fn new(hold: Hold, start: u64) -> Self {
+        Self { hold, start }
+    }
+
+    /// Puts `pages` pages from the device-file offset `offset` on in place, once the allocation
+    /// can be reached.
+    fn touch(
+        &self,
+        offset: u64,
+        pages: u64,
+        mut insert: impl FnMut(Frame) -> Outcome,
+    ) -> Outcome {
+        let allocation = self.hold.allocation();
+        let Some(offset) = offset.checked_sub(self.start) else {
+            return Outcome::BUS_ERROR;
+        };
+        loop {
+            let waited = match touch(allocation, offset / PAGE_BYTES, pages, &mut insert) {
+                Found::Inserted(outcome) => return outcome,
+                Found::Nothing => return Outcome::BUS_ERROR,
+                Found::Uncommitted => match allocation.commit() {
+                    Ok(()) => true,
+                    Err(error) if error == ENOMEM => return Outcome::OUT_OF_MEMORY,
+                    Err(_) => false,
+                },
+                Found::Moving(settled) => wait_settled(allocation.adapter(), settled),
+                Found::OutOfReach => wait_in_reach(allocation),
+            };
+            if !waited {
+                return Outcome::KILLED;
+            }
+        }
+    }
+}
+
+impl Mapping for AllocationMapping {
+    fn fault(&self, fault: &mut Fault<'_>) -> Outcome {
+        self.touch(fault.offset(), 1, |frame| fault.insert(frame))
+    }
+
+    fn huge_fault(&self, fault: &mut HugeFault<'_>) -> Outcome {
+        let offset = fault.offset();
+        // A huge page that hangs over the end of the allocation is put in place page by page.
+        let end = self.start.saturating_add(self.hold.size());
+        if offset.saturating_add(HUGE_BYTES) > end {
+            return Outcome::FALLBACK;
+        }
+        self.touch(offset, HUGE_BYTES / PAGE_BYTES, |frame| fault.insert(frame))
+    }
+}
+
+/// What a touch finds.
+enum Found {
+    /// A page was inserted, or was not to be had as a huge one.
+    Inserted(Outcome),
+    /// There are no backing pages yet.
+    Uncommitted,
+    /// The place comes into force with this paging buffer.
+    Moving(u64),
+    /// It is where the CPU cannot see it.
+    OutOfReach,
+    /// There is no such page.
+    Nothing,
+}
+
+/// Looks for `pages` adjacent pages of an allocation, beginning with `page`, and inserts them.
+fn touch(
+    allocation: &Allocation,
+    page: u64,
+    pages: u64,
+    insert: &mut impl FnMut(Frame) -> Outcome,
+) -> Found {
+    let adapter = allocation.adapter();
+    let residency = adapter.residency().lock();
+    let mut residence = allocation.residence().lock();
+    if !residence.is_settled(adapter.paging().completed()) {
+        return Found::Moving(residence.settled);
+    }
+    let found = match &residence.location {
+        Location::Segment(id, chain) => {
+            let segment = residency.segment(*id);
+            if !segment.is_some_and(|segment| segment.visible) {
+                return Found::OutOfReach;
+            }
+            let place = segment.and_then(|segment| segment.run_at(chain, page * PAGE_BYTES));
+            place.and_then(|run| {
+                let frames = adapter.backend().frames(run.place)?;
+                Some((frames.first, frames.count.min(run.bytes / PAGE_BYTES)))
+            })
+        }
+        _ => match residence.backing() {
+            Some(backing) => backing.frames_at(page),
+            None => return Found::Uncommitted,
+        },
+    };
+    // Where it is cannot change any more before `residence` is released.
+    drop(residency);
+    let Some((frame, adjacent)) = found else {
+        return Found::Nothing;
+    };
+    if adjacent < pages {
+        return Found::Inserted(Outcome::FALLBACK);
+    }
+    if residence.content == Content::Empty {
+        residence.content = Content::Backing;
+    }
+    residence.mapped = true;
+    Found::Inserted(insert(frame))
+}
+
+/// Waits for a place to come into force; false if the task is being killed.
+fn wait_settled(adapter: &Adapter, settled: u64) -> bool {
+    adapter
+        .paging()
+        .wait(Sleep::Killable, |line| line.completed() >= settled)
+        .is_ok()
+}
+
+/// Lets an allocation come where the CPU sees it; false if the task is being killed.
+fn wait_in_reach(allocation: &Arc<Allocation>) -> bool {
+    let moves = allocation.moves();
+    let out_of_reach = {
+        let mut residence = allocation.residence().lock();
+        let out_of_reach = matches!(residence.location, Location::Segment(..));
+        if out_of_reach && residence.wish == Wish::None {
+            residence.wish = Wish::Reach;
+        }
+        out_of_reach
+    };
+    if !out_of_reach {
+        return true;
+    }
+    let adapter = allocation.adapter();
+    Worker::attend(adapter.worker(), allocation);
+    adapter
+        .paging()
+        .wait(Sleep::Killable, |_| allocation.moves() != moves)
+        .is_ok()
+}
+
+impl Adapter {
+    /// Removes all CPU translations of an allocation. `residence` proves its lock.
+    pub(super) fn unmap(&self, allocation: &Allocation, residence: &mut Residence) {
+        if !core::mem::replace(&mut residence.mapped, false) {
+            return;
+        }
+        let start = allocation.mapping_start();
+        if start != 0 {
+            let end = start.saturating_add(allocation.size());
+            self.anchor().unmap(start..end);
+        }
+    }
+}
+
+/// A mapping of a page of fence slots, read-only.
+pub(crate) struct FenceMapping {
+    page: Arc<FencePage>,
+}
+
+impl FenceMapping {
+    /// Returns a mapping of `page`.
+    pub(crate) fn new(page: Arc<FencePage>) -> Self {
+        Self { page }
+    }
+}
+
+impl Mapping for FenceMapping {
+    fn fault(&self, fault: &mut Fault<'_>) -> Outcome {
+        fault.insert(self.page.frame())
+    }
+}

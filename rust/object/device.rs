@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A device: the unit that owns work and that is put in error.
+//!
+//! A device holds its contexts, so that an error can stop all of them, and the demands of its
+//! residency requirement list, so that admission (step A1 of RES-1) needs no walk over it.
+//!
+//! # Locking
+//!
+//! `Device::state` and `Device::contexts` are spinlocks of rank 5; `Device::demands` is a mutex of
+//! rank 3, see [`super::residency`].
+
+use kernel::{
+    new_mutex,
+    new_spinlock,
+    prelude::*,
+    rbtree::{
+        RBTree,
+        RBTreeNode, //
+    },
+    sync::{
+        Arc,
+        Mutex,
+        SpinLock, //
+    },
+};
+
+use crate::{
+    abstractions::{
+        clock,
+        trace, //
+    },
+    backend::ObjectCall,
+    object::{
+        adapter::Adapter,
+        allocation::{
+            Allocation,
+            Hold, //
+        },
+        client::Client,
+        context::Context,
+        demand::Demands,
+        name,
+        presence::Presence, //
+    },
+};
+
+/// What a device is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// It works.
+    Active,
+    /// A portion could not be placed when it was to run.
+    ErrorMemory,
+    /// A packet or an address turned out wrong when it ran, or a list named something that is not
+    /// on the residency list.
+    ErrorDma,
+    /// The adapter was removed.
+    AdapterGone,
+}
+
+/// Everything DEVICE_STATE says.
+#[derive(Clone, Copy)]
+pub(crate) struct Snapshot {
+    /// The state.
+    pub(crate) state: State,
+    /// Handle-independent number of the context that was running, 0 if none.
+    pub(crate) context: u64,
+    /// Node ordinal, [`None`] if none.
+    pub(crate) node: Option<u32>,
+    /// Submission that was running.
+    pub(crate) submission: u64,
+    /// `ERROR_DMA`: byte offset of the packet.
+    pub(crate) offset: u64,
+    /// When it happened, CLOCK_MONOTONIC.
+    pub(crate) time_ns: u64,
+}
+
+/// What put a device in error.
+#[derive(Clone, Copy)]
+pub(crate) struct Offence {
+    /// The state it leads to.
+    pub(crate) state: State,
+    /// The context at fault.
+    pub(crate) context: u64,
+    /// Its node.
+    pub(crate) node: u32,
+    /// The submission at fault.
+    pub(crate) submission: u64,
+    /// Byte offset of the packet at fault.
+    pub(crate) offset: u64,
+}
+
+/// One client of an adapter's engines.
+#[pin_data]
+pub(crate) struct Device {
+    number: u64,
+    client: Arc<Client>,
+    #[pin]
+    name: name::Slot,
+    #[pin]
+    state: SpinLock<Snapshot>,
+    #[pin]
+    contexts: SpinLock<RBTree<u64, Arc<Context>>>,
+    #[pin]
+    demands: Mutex<Demands>,
+    _presence: Presence,
+}
+
+impl Device {
+    /// Makes a device of `client`.
+    ///
+    /// # Errors
+    ///
+    /// - `ENOMEM`: no memory.
+    pub(crate) fn new(client: &Arc<Client>) -> Result<Arc<Self>> {
+        let adapter = client.adapter();
+        let process = client.id();
+        let presence = Presence::new(
+            adapter.backend(),
+            ObjectCall::CreateDevice { process },
+            ObjectCall::DestroyDevice { process },
+        )?;
+        let active = Snapshot {
+            state: State::Active,
+            context: 0,
+            node: None,
+            submission: 0,
+            offset: 0,
+            time_ns: 0,
+        };
+        let device = Arc::pin_init(
+            pin_init!(Self {
+                number: adapter.next_number(),
+                client: client.clone(),
+                name <- name::Slot::new(),
+                state <- new_spinlock!(active, "Device::state"),
+                contexts <- new_spinlock!(RBTree::new(), "Device::contexts"),
+                demands <- new_mutex!(Demands::new(), "Device::demands"),
+                _presence: presence,
+            }),
+            GFP_KERNEL_ACCOUNT,
+        )?;
+        adapter.registries().devices.add(device.number, &device)?;
+        Ok(device)
+    }
+
+    /// Takes the device off the list that the debug files show. Called when its handle goes.
+    pub(crate) fn closed(&self) {
+        self.adapter().registries().devices.remove(self.number);
+    }
+
+    /// Returns its number, unique on the adapter.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Returns the client it belongs to.
+    pub(crate) fn client(&self) -> &Arc<Client> {
+        &self.client
+    }
+
+    /// Returns the adapter.
+    pub(crate) fn adapter(&self) -> &Arc<Adapter> {
+        self.client.adapter()
+    }
+
+    /// Returns where its name is.
+    pub(crate) fn name(&self) -> &name::Slot {
+        &self.name
+    }
+
+    /// Returns what its residency requirement list asks for, behind its lock.
+    pub(super) fn demands(&self) -> &Mutex<Demands> {
+        &self.demands
+    }
+
+    /// Returns its state.
+    pub(crate) fn state(&self) -> Snapshot {
+        *self.state.lock()
+    }
+
+    /// Refuses calls on a device that is in error.
+    ///
+    /// # Errors
+    ///
+    /// - `EIO`: it is in error.
+    /// - `ENODEV`: the adapter is gone.
+    pub(crate) fn ensure_active(&self) -> Result {
+        match self.state.lock().state {
+            State::Active => Ok(()),
+            State::AdapterGone => Err(ENODEV),
+            State::ErrorMemory | State::ErrorDma => Err(EIO),
+        }
+    }
+
+    /// Returns claims on everything it holds residency references to.
+    ///
+    /// # Errors
+    ///
+    /// - `ENOMEM`: no memory.
+    pub(super) fn required(&self) -> Result<KVVec<Hold>> {
+        let mut holds = KVVec::new();
+        loop {
+            let demands = self.demands.lock();
+            if holds.capacity() < demands.len() {
+                let len = demands.len();
+                drop(demands);
+                holds.reserve(len, GFP_KERNEL_ACCOUNT)?;
+                continue;
+            }
+            for hold in demands.iter().filter_map(Allocation::hold) {
+                let _ = holds.push_within_capacity(hold);
+            }
+            return Ok(holds);
+        }
+    }
+
+    /// Enters a context, so that errors of the device reach it.
+    pub(super) fn add_context(&self, context: &Arc<Context>) -> Result {
+        let node = RBTreeNode::new(context.number(), context.clone(), GFP_KERNEL_ACCOUNT)?;
+        let replaced = self.contexts.lock().insert(node);
+        drop(replaced);
+        Ok(())
+    }
+
+    /// Takes a context out.
+    pub(super) fn remove_context(&self, number: u64) {
+        let node = self.contexts.lock().remove_node(&number);
+        drop(node);
+    }
+
+    /// Puts the device in error: its work is thrown away and what that work should have signalled
+    /// is poisoned. Only the first error counts.
+    pub(crate) fn fail(&self, offence: Offence) {
+        let mut state = self.state.lock();
+        if state.state != State::Active {
+            return;
+        }
+        *state = Snapshot {
+            state: offence.state,
+            context: offence.context,
+            node: Some(offence.node),
+            submission: offence.submission,
+            offset: offence.offset,
+            time_ns: clock::now_ns(),
+        };
+        drop(state);
+        trace::device_state(|| trace::DeviceState {
+            device: self.number,
+            state: offence.state.word(),
+        });
+        let mut next = 0;
+        while let Some(context) = self.context_at_least(next) {
+            context.cancel(EIO);
+            match context.number().checked_add(1) {
+                Some(number) => next = number,
+                None => break,
+            }
+        }
+    }
+
+    fn context_at_least(&self, number: u64) -> Option<Arc<Context>> {
+        let contexts = self.contexts.lock();
+        let cursor = contexts.cursor_lower_bound(&number)?;
+        Some(cursor.current().1.clone())
+    }
+}
+
+impl State {
+    fn word(self) -> trace::State {
+        match self {
+            State::Active => trace::State::Active,
+            State::ErrorMemory => trace::State::ErrorMemory,
+            State::ErrorDma => trace::State::ErrorDma,
+            State::AdapterGone => trace::State::AdapterGone,
+        }
+    }
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the debug file `inject` does: commands that put the memory manager into situations that
+//! tests want to see.
+//!
+//! Moves and evictions are made in the place of the worker, so that they never race with it, and are
+//! synchronous: a call returns when the new place is in force. A signal ends the waiting, not the move.
+
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+use crate::{
+    abstractions::{
+        trace,
+        wait_queue::{
+            Deadline,
+            Sleep, //
+        },
+    },
+    backend::{
+        Failure,
+        Flow, //
+    },
+    object::{
+        adapter::Adapter,
+        allocation::Allocation,
+        placement::Moved,
+        worker::Worker, //
+    },
+    units::{
+        NodeOrdinal,
+        SegmentId, //
+    },
+};
+
+/// Where `move` puts an allocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Destination {
+    /// Another place than now, in the same segment if there is room.
+    Elsewhere,
+    /// Anywhere in this segment; system memory and the aperture mean the same.
+    Segment(SegmentId),
+    /// At this offset of a memory segment.
+    Place(SegmentId, u64),
+}
+
+impl Adapter {
+    /// Lets a node start no further buffer, or go on.
+    ///
+    /// # Errors
+    ///
+    /// - `EINVAL`: no such node.
+    pub(crate) fn inject_flow(&self, node: NodeOrdinal, flow: Flow) -> Result {
+        self.backend().set_flow(node, flow)
+    }
+
+    /// Lets the worker take no further command, or go on.
+    pub(crate) fn inject_hold(&self, held: bool) {
+        Worker::hold(self.worker(), held);
+        self.paging().notify();
+    }
+
+    /// Takes so much of the free memory of a segment out of use; 0 gives everything back. For
+    /// system memory any number but 0 means that no backing pages are given out.
+    ///
+    /// # Errors
+    ///
+    /// - `EINVAL`: no such segment.
+    /// - `ENOSPC`: less is free.
+    /// - `ENOMEM`: no memory.
+    pub(crate) fn inject_reserve(&self, segment: SegmentId, bytes: u64) -> Result {
+        if segment == SegmentId::SYSTEM {
+            self.withhold_backing(bytes != 0);
+            return Ok(());
+        }
+        let mut residency = self.residency().lock();
+        residency
+            .segment_mut(segment)
+            .ok_or(EINVAL)?
+            .reserve(bytes)?;
+        drop(residency);
+        Worker::kick(self.worker());
+        Ok(())
+    }
+
+    /// Takes every second free page of a segment out of use.
+    ///
+    /// # Errors
+    ///
+    /// - `EINVAL`: no such segment.
+    /// - `ENOMEM`: no memory.
+    pub(crate) fn inject_fragment(&self, segment: SegmentId) -> Result {
+        let mut residency = self.residency().lock();
+        residency.segment_mut(segment).ok_or(EINVAL)?.fragment()
+    }
+
+    /// Lets the next `count` occasions of `failure` go wrong.
+    pub(crate) fn inject_failure(&self, failure: Failure, count: u32) {
+        self.backend().fail_next(failure, count);
+    }
+
+    /// Pushes an allocation out as pressure would.
+    ///
+    /// # Errors
+    ///
+    /// - `ENOENT`: no such allocation.
+    /// - `EBUSY`: it is pinned.
+    /// - `EINTR`: a signal; the eviction goes on.
+    pub(crate) fn inject_evict(&self, object_id: u64) -> Result {
+        let allocation = self.find(object_id)?;
+        self.wait_for_worker()?;
+        self.worker().in_place(self, |mover| {
+            if allocation.residence().lock().pins > 0 {
+                return Err(EBUSY);
+            }
+            mover.leave(&allocation, trace::Cause::Pressure);
+            Ok(())
+        })?;
+        self.wait_until_settled(&allocation)
+    }
+
+    /// Moves an allocation.
+    ///
+    /// # Errors
+    ///
+    /// - `ENOENT`: no such allocation.
+    /// - `EINVAL`: a segment outside its set, an offset that is misaligned or too large.
+    /// - `ENOSPC`: the place cannot be had without moving others.
+    /// - `ENOMEM`: no backing pages.
+    /// - `EINTR`: a signal; the move goes on.
+    pub(crate) fn inject_move(&self, object_id: u64, destination: Destination) -> Result {
+        let allocation = self.find(object_id)?;
+        allocation.commit()?;
+        loop {
+            self.wait_for_worker()?;
+            let ends = self.ends();
+            let moved = self
+                .worker()
+                .in_place(self, |mover| mover.relocate(&allocation, destination))?;
+            match moved {
+                Moved::Done => return self.wait_until_settled(&allocation),
+                Moved::InUse => self
+                    .idle()
+                    .wait(Sleep::Interruptible, Deadline::Never, || {
+                        (self.ends() != ends).then_some(())
+                    })
+                    .map_err(|_| EINTR)?,
+            }
+        }
+    }
+
+    fn find(&self, object_id: u64) -> Result<Arc<Allocation>> {
+        self.registries().allocations.get(object_id).ok_or(ENOENT)
+    }
+
+    fn wait_for_worker(&self) -> Result {
+        self.paging()
+            .wait(Sleep::Interruptible, |_| !self.worker().is_held())
+            .map_err(|_| EINTR)
+    }
+
+    fn wait_until_settled(&self, allocation: &Allocation) -> Result {
+        let settled = allocation.residence().lock().settled;
+        self.paging()
+            .wait(Sleep::Interruptible, |line| line.completed() >= settled)
+            .map_err(|_| EINTR)
+    }
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The living things: state, lifetimes, locks.
+//!
+//! What enters here are requests in which nothing is raw any more: handles are references, lists are
+//! copies, flags are types. What leaves are values and small errors. Only this room sees both the
+//! policy, which it asks, and the backend, which it lets work; it never sees user memory.
+//!
+//! # Who holds whom
+//!
+//! ```text
+//! module -> Attached -> Adapter -> backend, Worker, Line, registries
+//! handle, submission, command, mapping -> Hold -> Allocation -> Device -> Client -> Adapter
+//! Context -> Device;  PagingQueue -> Device, Fence;  Submission -> Context, Holds, Fences
+//! Worker -> Adapter (until it is out of service)
+//! ```
+//!
+//! Registries, the order of use and the contexts of a device point back; each of them is cleared when
+//! its object is closed.
+//!
+//! # Lock order, outermost first
+//!
+//! | rank | lock | protects |
+//! |---|---|---|
+//! | 0 | `Worker::desk` (mutex) | what the worker has before it |
+//! | 1 | `Adapter::residency` (mutex) | occupancy of the segments, every change of a place |
+//! | 1 | `Device::demands` (mutex) | residency requirement list; never together with the one above |
+//! | 2 | `Allocation::residence` (mutex) | where one allocation is; CPU translations of it |
+//! | 5 | `PagingQueue::last`, `Context::inner`, `Device::state`, `Device::contexts` (spinlocks) | order of requests |
+//! | 6 | `Worker::inbox` (spinlock) | what has arrived for the worker |
+//! | 7 | `Fence::inner` (spinlock) | value and waiters |
+//! | leaf | registries, offsets, records, names, pools (spinlocks) | one list or value each |
+
+mod acceptance;
+pub(crate) mod adapter;
+pub(crate) mod allocation;
+mod backing;
+pub(crate) mod client;
+mod command;
+pub(crate) mod context;
+pub(crate) mod cpu_access;
+pub(crate) mod demand;
+pub(crate) mod device;
+pub(crate) mod fence;
+pub(crate) mod fence_page;
+pub(crate) mod fence_wait;
+pub(crate) mod inject;
+pub(crate) mod lock;
+pub(crate) mod name;
+pub(crate) mod offsets;
+pub(crate) mod paging;
+pub(crate) mod paging_queue;
+pub(crate) mod placement;
+mod presence;
+pub(crate) mod registry;
+pub(crate) mod residence;
+pub(crate) mod residency;
+mod scheduler;
+pub(crate) mod segment;
+pub(crate) mod submission;
+#[cfg(CONFIG_KUNIT)]
+mod tests;
+pub(crate) mod worker;

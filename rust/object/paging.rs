@@ -1,0 +1,574 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The way of paging operations to the paging node.
+//!
+//! The worker builds operations into a paging buffer ([`Builder`]); a full buffer, or the end of a
+//! command, sends it to the paging node in the system context (PAG-2). [`Line`] owns the buffers,
+//! which are made at registration and used again and again, so that paging allocates nothing, and
+//! takes them back when they are complete. Buffers are numbered; the number of the last completed
+//! one tells everybody which places are in force.
+//!
+//! Behind the last buffer of a command goes a *signal*, which completes in its turn and raises the
+//! paging fence then, not when the work was built (SYN-2).
+//!
+//! An adapter without a paging node executes operations at once; then numbers stay zero.
+//!
+//! # Locking
+//!
+//! `Line::pool` and `Line::signals` are leaf spinlocks.
+
+use kernel::{
+    list::{
+        List,
+        ListArc, //
+    },
+    new_spinlock,
+    prelude::*,
+    sync::{
+        atomic::{
+            Acquire,
+            Atomic,
+            Relaxed,
+            Release, //
+        },
+        Arc,
+        SpinLock, //
+    },
+};
+
+use crate::{
+    abstractions::{
+        trace,
+        wait_queue::{
+            new_wait_queue,
+            Deadline,
+            Sleep,
+            WaitQueue,
+            Woken, //
+        },
+    },
+    backend::{
+        Backend,
+        Buffer,
+        Completion,
+        ContextDescription,
+        EngineContext,
+        Kind,
+        Operation,
+        Outcome,
+        Progress, //
+    },
+    object::{
+        command::Command,
+        worker::Worker, //
+    },
+    units::{
+        NodeOrdinal,
+        Place,
+        Run, //
+    },
+};
+
+/// Paging buffers made at registration.
+const BUFFERS: usize = 16;
+/// Signals made at registration.
+const SIGNALS: usize = 64;
+/// Runs of one list of an operation. Longer lists become several operations.
+const RUNS: usize = 256;
+
+/// Owner of the paging buffers.
+#[pin_data]
+pub(crate) struct Line {
+    backend: Arc<dyn Backend>,
+    node: Option<NodeOrdinal>,
+    context: Arc<dyn EngineContext>,
+    worker: Arc<Worker>,
+    completed: Atomic<u64>,
+    submitted: Atomic<u64>,
+    #[pin]
+    pool: SpinLock<Pool>,
+    #[pin]
+    signals: SpinLock<List<Command>>,
+    #[pin]
+    settled: WaitQueue,
+}
+
+struct Pool {
+    buffers: List<Buffer>,
+    signals: List<Buffer>,
+    free_buffers: usize,
+    free_signals: usize,
+}
+
+impl Line {
+    /// Makes the system context and the buffers.
+    ///
+    /// # Errors
+    ///
+    /// - `ENOMEM`: no memory.
+    pub(super) fn new(
+        backend: &Arc<dyn Backend>,
+        worker: &Arc<Worker>,
+        process: u64,
+        number: u64,
+    ) -> Result<Arc<Self>> {
+        let node = backend.capabilities().paging_node;
+        let context = backend.create_context(ContextDescription {
+            number,
+            process,
+            node: node.unwrap_or(NodeOrdinal(0)),
+        })?;
+        let mut pool = Pool {
+            buffers: List::new(),
+            signals: List::new(),
+            free_buffers: 0,
+            free_signals: 0,
+        };
+        if node.is_some() {
+            let dwords = backend.capabilities().paging_buffer_bytes / 4;
+            for _ in 0..BUFFERS {
+                pool.give(Buffer::new(dwords)?, Kind::Paging);
+            }
+            for _ in 0..SIGNALS {
+                pool.give(Buffer::new(0)?, Kind::Signal);
+            }
+        }
+        Arc::pin_init(
+            pin_init!(Self {
+                backend: backend.clone(),
+                node,
+                context,
+                worker: worker.clone(),
+                completed: Atomic::new(0),
+                submitted: Atomic::new(0),
+                pool <- new_spinlock!(pool, "Line::pool"),
+                signals <- new_spinlock!(List::new(), "Line::signals"),
+                settled <- new_wait_queue!("Line::settled"),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Returns the number of the system context.
+    pub(crate) fn context(&self) -> u64 {
+        self.context.number()
+    }
+
+    /// Returns the number of the last paging buffer that has completed.
+    pub(crate) fn completed(&self) -> u64 {
+        self.completed.load(Acquire)
+    }
+
+    /// Returns whether there are enough free buffers to begin a step without waiting.
+    pub(super) fn is_roomy(&self) -> bool {
+        let pool = self.pool.lock();
+        self.node.is_none() || (pool.free_buffers >= 4 && pool.free_signals >= 1)
+    }
+
+    /// Wakes everybody who waits for a place to come into force or to change.
+    pub(super) fn notify(&self) {
+        self.settled.notify_all();
+    }
+
+    /// Waits until `condition` holds; it is looked at whenever a buffer completes or a place
+    /// changes. The condition may take spinlocks only.
+    ///
+    /// # Errors
+    ///
+    /// - [`Woken::Signal`]: a signal of the kind that `sleep` names.
+    pub(super) fn wait(
+        &self,
+        sleep: Sleep,
+        mut condition: impl FnMut(&Self) -> bool,
+    ) -> Result<(), Woken> {
+        self.settled
+            .wait(sleep, Deadline::Never, || condition(self).then_some(()))
+    }
+
+    /// Takes a buffer; waits for one if all are on their way.
+    fn take(&self) -> Option<ListArc<Buffer>> {
+        let taken = self.settled.wait(Sleep::Uninterruptible, Deadline::Never, || {
+            let mut pool = self.pool.lock();
+            let buffer = pool.buffers.pop_front()?;
+            pool.free_buffers -= 1;
+            Some(buffer)
+        });
+        taken.ok()
+    }
+
+    /// Lets the fence of `command` be raised when everything submitted so far is complete.
+    pub(super) fn signal(this: &Arc<Self>, command: ListArc<Command>) {
+        let Some(node) = this.node else {
+            command.finish();
+            return;
+        };
+        let signal = {
+            let mut pool = this.pool.lock();
+            let signal = pool.signals.pop_front();
+            pool.free_signals -= usize::from(signal.is_some());
+            signal
+        };
+        let Some(mut signal) = signal else {
+            // `is_roomy` was asked before the command began.
+            return;
+        };
+        let contents = signal.contents_mut();
+        contents.kind = Kind::Signal;
+        contents.context = Some(this.context.clone());
+        contents.completion = Some(this.clone());
+        this.signals.lock().push_back(command);
+        this.backend.submit(node, signal);
+    }
+}
+
+impl Pool {
+    fn give(&mut self, buffer: ListArc<Buffer>, kind: Kind) {
+        if kind == Kind::Signal {
+            self.signals.push_back(buffer);
+            self.free_signals += 1;
+        } else {
+            self.buffers.push_back(buffer);
+            self.free_buffers += 1;
+        }
+    }
+}
+
+impl Completion for Line {
+    fn complete(&self, mut buffer: ListArc<Buffer>, outcome: Outcome) {
+        let contents = buffer.contents_mut();
+        let (kind, number) = (contents.kind, contents.cookie);
+        contents.reset();
+        if let Outcome::Error { offset } = outcome {
+            pr_err!("paging buffer {number} failed at byte {offset}\n");
+        }
+        if kind == Kind::Signal {
+            let command = self.signals.lock().pop_front();
+            if let Some(command) = command {
+                command.finish();
+            }
+        } else {
+            self.completed.store(number, Release);
+        }
+        self.pool.lock().give(buffer, kind);
+        self.settled.notify_all();
+        Worker::kick(&self.worker);
+    }
+}
+
+/// What the trace says of an operation beyond its places.
+#[derive(Clone, Copy)]
+pub(super) struct Reason {
+    /// The allocation whose pages are meant.
+    pub(super) allocation: u64,
+    /// Why.
+    pub(super) cause: trace::Cause,
+}
+
+/// The paging buffer that is being filled. Belongs to the worker.
+pub(super) struct Builder {
+    buffer: Option<ListArc<Buffer>>,
+    /// Number of the buffer that is, or will be, filled.
+    number: u64,
+    first: u64,
+    next: u64,
+    from: KVec<Run>,
+    to: KVec<Run>,
+}
+
+impl Builder {
+    /// Returns a builder with nothing built.
+    ///
+    /// # Errors
+    ///
+    /// - `ENOMEM`: no memory.
+    pub(super) fn new() -> Result<Self> {
+        Ok(Self {
+            buffer: None,
+            number: 1,
+            first: 1,
+            next: 1,
+            from: KVec::with_capacity(RUNS, GFP_KERNEL)?,
+            to: KVec::with_capacity(RUNS, GFP_KERNEL)?,
+        })
+    }
+
+    /// Returns the number of the buffer with which all that is built so far is done.
+    pub(super) fn settles(&self, line: &Line) -> u64 {
+        match (line.node, &self.buffer) {
+            (None, _) => 0,
+            (Some(_), Some(_)) => self.number,
+            (Some(_), None) => self.number - 1,
+        }
+    }
+
+    /// Builds Fill with zeros.
+    pub(super) fn fill(&mut self, line: &Arc<Line>, to: impl Iterator<Item = Run>, why: Reason) {
+        let mut to = Chopped::new(to);
+        let mut runs = core::mem::take(&mut self.to);
+        while to.take_all(&mut runs) {
+            self.build(line, &Operation::Fill { pattern: 0, to: &runs }, why);
+        }
+        self.to = runs;
+    }
+
+    /// Builds Discard.
+    pub(super) fn discard(&mut self, line: &Arc<Line>, what: impl Iterator<Item = Run>, why: Reason) {
+        let mut what = Chopped::new(what);
+        let mut runs = core::mem::take(&mut self.from);
+        while what.take_all(&mut runs) {
+            self.build(line, &Operation::Discard { what: &runs }, why);
+        }
+        self.from = runs;
+    }
+
+    /// Builds Transfer; both sides are equally long.
+    pub(super) fn transfer(
+        &mut self,
+        line: &Arc<Line>,
+        from: impl Iterator<Item = Run>,
+        to: impl Iterator<Item = Run>,
+        why: Reason,
+    ) {
+        let (mut from, mut to) = (Chopped::new(from), Chopped::new(to));
+        let mut source = core::mem::take(&mut self.from);
+        let mut target = core::mem::take(&mut self.to);
+        while from.take_with(&mut source, &mut to, &mut target) {
+            let operation = Operation::Transfer {
+                from: &source,
+                to: &target,
+            };
+            self.build(line, &operation, why);
+        }
+        self.from = source;
+        self.to = target;
+    }
+
+    /// Builds MapAperture.
+    pub(super) fn map_aperture(
+        &mut self,
+        line: &Arc<Line>,
+        at: Place,
+        pages: impl Iterator<Item = Run>,
+        why: Reason,
+    ) {
+        let mut pages = Chopped::new(pages);
+        let mut runs = core::mem::take(&mut self.from);
+        let mut at = at;
+        while pages.take_all(&mut runs) {
+            let operation = Operation::MapAperture { at, pages: &runs };
+            self.build(line, &operation, why);
+            at = at.forward(operation.bytes());
+        }
+        self.from = runs;
+    }
+
+    /// Builds UnmapAperture of a range that showed system memory from `first` on.
+    pub(super) fn unmap_aperture(
+        &mut self,
+        line: &Arc<Line>,
+        at: Place,
+        bytes: u64,
+        first: Place,
+        why: Reason,
+    ) {
+        self.from.clear();
+        let _ = self.from.push_within_capacity(Run::new(first, bytes));
+        self.build(line, &Operation::UnmapAperture { at, bytes }, why);
+    }
+
+    /// Encodes an operation, into as many buffers as it takes.
+    fn build(&mut self, line: &Arc<Line>, operation: &Operation<'_>, why: Reason) {
+        if line.node.is_none() {
+            self.announce(0, operation, 0, operation.bytes(), why);
+            if line.backend.execute(operation).is_err() {
+                pr_err!("operation {} failed\n", operation.name().as_str());
+            }
+            return;
+        }
+        let mut progress = Progress::default();
+        loop {
+            if self.buffer.is_none() {
+                self.buffer = line.take();
+                self.first = self.next;
+            }
+            let Some(buffer) = self.buffer.as_mut() else {
+                return;
+            };
+            let before = progress.0;
+            let commands = &mut buffer.contents_mut().commands;
+            let done = line.backend.build(commands, operation, &mut progress);
+            if progress.0 > before {
+                self.announce(self.number, operation, before, progress.0, why);
+            }
+            match done {
+                Ok(()) => return,
+                Err(_) => self.flush(line),
+            }
+        }
+    }
+
+    /// Emits the trace event of the part `before..after` of an operation.
+    fn announce(
+        &mut self,
+        buffer: u64,
+        operation: &Operation<'_>,
+        before: u64,
+        after: u64,
+        why: Reason,
+    ) {
+        let sequence = self.next;
+        self.next += 1;
+        let (source, target) = match *operation {
+            Operation::Fill { to, .. } => (None, at(to, before)),
+            Operation::Transfer { from, to } => (at(from, before), at(to, before)),
+            Operation::Discard { what } => (at(what, before), None),
+            Operation::MapAperture { at: place, pages } => {
+                (at(pages, before), Some(place.forward(before)))
+            }
+            Operation::UnmapAperture { at: place, .. } => {
+                (at(&self.from, before), Some(place.forward(before)))
+            }
+        };
+        trace::paging_op(|| trace::PagingOp {
+            sequence,
+            buffer,
+            operation: word(operation),
+            space: 0,
+            process: 0,
+            allocation: why.allocation,
+            source: source.map_or(trace::Place::NONE, Into::into),
+            destination: target.map_or(trace::Place::NONE, Into::into),
+            address: 0,
+            bytes: after - before,
+            mode: if buffer == 0 {
+                trace::Mode::CpuVirtual
+            } else {
+                trace::Mode::None
+            },
+            cause: why.cause,
+            level: 0,
+            count: 0,
+            protection: 0,
+            driver: 0,
+            flags: 0,
+        });
+    }
+
+    /// Sends what is built to the paging node.
+    pub(super) fn flush(&mut self, line: &Arc<Line>) {
+        let (Some(mut buffer), Some(node)) = (self.buffer.take(), line.node) else {
+            return;
+        };
+        let contents = buffer.contents_mut();
+        contents.kind = Kind::Paging;
+        contents.cookie = self.number;
+        contents.context = Some(line.context.clone());
+        contents.completion = Some(line.clone());
+        contents.whole();
+        // Nobody else submits buffers to the paging node, so its completion values are known.
+        let fence = line.submitted.load(Relaxed) + 1;
+        line.submitted.store(fence, Relaxed);
+        let (first, last) = (self.first, self.next - 1);
+        trace::paging_submit(|| trace::PagingSubmit {
+            buffer: self.number,
+            context: line.context.number(),
+            node: node.0,
+            first_sequence: first,
+            last_sequence: last,
+            fence,
+        });
+        self.number += 1;
+        line.backend.submit(node, buffer);
+    }
+}
+
+/// Returns the place of the byte `offset` of `runs`.
+fn at(runs: &[Run], offset: u64) -> Option<Place> {
+    let mut left = offset;
+    for run in runs {
+        if left < run.bytes {
+            return Some(run.place.forward(left));
+        }
+        left -= run.bytes;
+    }
+    None
+}
+
+fn word(operation: &Operation<'_>) -> trace::Operation {
+    match operation {
+        Operation::Fill { .. } => trace::Operation::Fill,
+        Operation::Transfer { .. } => trace::Operation::Transfer,
+        Operation::Discard { .. } => trace::Operation::Discard,
+        Operation::MapAperture { .. } => trace::Operation::MapAperture,
+        Operation::UnmapAperture { .. } => trace::Operation::UnmapAperture,
+    }
+}
+
+/// Runs that are taken piece by piece.
+struct Chopped<I> {
+    runs: I,
+    /// What was taken from `runs` and given back.
+    rest: Option<Run>,
+}
+
+impl<I: Iterator<Item = Run>> Chopped<I> {
+    fn new(runs: I) -> Self {
+        Self { runs, rest: None }
+    }
+
+    /// Moves one run to `list`, if there is one and the list has room; returns its length.
+    fn next_into(&mut self, list: &mut KVec<Run>) -> Option<u64> {
+        if list.len() == list.capacity() {
+            return None;
+        }
+        let run = self.rest.take().or_else(|| self.runs.next())?;
+        list.push_within_capacity(run).ok()?;
+        Some(run.bytes)
+    }
+
+    /// Fills `list` as far as there is room; returns whether there was anything.
+    fn take_all(&mut self, list: &mut KVec<Run>) -> bool {
+        list.clear();
+        while self.next_into(list).is_some() {}
+        !list.is_empty()
+    }
+
+    /// Fills both lists with pieces of the same total length; returns whether there was anything.
+    fn take_with<J: Iterator<Item = Run>>(
+        &mut self,
+        list: &mut KVec<Run>,
+        other: &mut Chopped<J>,
+        others: &mut KVec<Run>,
+    ) -> bool {
+        list.clear();
+        others.clear();
+        let (mut mine, mut theirs) = (0, 0);
+        // The shorter side goes on, so that a surplus lies in the last run of the longer one.
+        loop {
+            let next = if mine <= theirs {
+                self.next_into(list).map(|bytes| mine += bytes)
+            } else {
+                other.next_into(others).map(|bytes| theirs += bytes)
+            };
+            if next.is_none() {
+                break;
+            }
+        }
+        self.give_back(list, mine.saturating_sub(theirs));
+        other.give_back(others, theirs.saturating_sub(mine));
+        !list.is_empty()
+    }
+
+    /// Takes the last `bytes` of `list`, which are part of its last run, back.
+    fn give_back(&mut self, list: &mut KVec<Run>, bytes: u64) {
+        if bytes == 0 {
+            return;
+        }
+        let Some(last) = list.pop() else { return };
+        let kept = last.bytes.saturating_sub(bytes);
+        if kept > 0 {
+            let _ = list.push_within_capacity(Run::new(last.place, kept));
+        }
+        self.rest = Some(Run::new(last.place.forward(kept), bytes));
+    }
+}

@@ -1,0 +1,714 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Moves: the worker brings allocations to their places and makes room for them.
+//!
+//! A move is decided and built here in one step, under `Adapter::residency` (rank 1): the new place
+//! is taken, the trace says so, the operations are built, and whoever looks at the allocation from
+//! then on sees the new place together with the number of the buffer that brings it into force. The
+//! paging node runs operations in the order in which they are built, so a page that is given up can
+//! be given away at once: its next user's operations come later (PAG-14).
+//!
+//! CPU translations of the old place are removed before the first operation is built. A touch that
+//! comes later waits until the new place is in force ([`super::cpu_access`]).
+
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+use crate::{
+    abstractions::trace,
+    object::{
+        adapter::Adapter,
+        allocation::Allocation,
+        client::Sum,
+        inject::Destination,
+        paging::{
+            Builder,
+            Line,
+            Reason, //
+        },
+        residence::{
+            Content,
+            Location,
+            Residence,
+            Wish, //
+        },
+        segment::{
+            Contiguity,
+            Segment,
+            Shape, //
+        },
+    },
+    policy::{
+        eviction::{
+            self,
+            Occupant,
+            Standing,
+            Victim, //
+        },
+        placement::{
+            self,
+            Chain,
+            Choice, //
+        },
+    },
+    units::{
+        Place,
+        SegmentId, //
+    },
+};
+
+use crate::backend::capabilities::SegmentKind;
+
+/// What `Adapter::residency` protects beside the residency of each allocation.
+pub(crate) struct Residency {
+    /// Occupancy of the segments, in the order of their ids from 1 on.
+    pub(crate) segments: KVec<Segment>,
+    /// Bytes pinned in system memory for residency.
+    pub(crate) system_bytes: u64,
+    /// The last key that was given out in the order of use.
+    stamp: u64,
+    victims: KVVec<Victim>,
+    occupants: KVVec<Occupant>,
+}
+
+/// Why an allocation has no place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// Portions that are about to run or running occupy too much; their end may help.
+    Occupied,
+    /// There is no room although everything that may leave has been counted.
+    NoPlace,
+}
+
+/// What bringing an allocation in has cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Paged {
+    /// Bytes brought in.
+    pub(super) bytes_in: u64,
+    /// Bytes pushed out.
+    pub(super) bytes_out: u64,
+}
+
+impl Paged {
+    /// Adds what else was paged.
+    pub(super) fn add(&mut self, more: Self) {
+        self.bytes_in = self.bytes_in.saturating_add(more.bytes_in);
+        self.bytes_out = self.bytes_out.saturating_add(more.bytes_out);
+    }
+}
+
+/// What became of a requested move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Moved {
+    /// It is decided.
+    Done,
+    /// Work that has begun uses the allocation.
+    InUse,
+}
+
+/// On whose behalf an allocation is brought in, for the trace.
+#[derive(Clone, Copy)]
+pub(super) enum Behalf {
+    /// A submission, or a debug command.
+    Work,
+    /// MAKE_RESIDENT: its queue and fence value.
+    Command {
+        /// Number of the paging queue.
+        queue: u64,
+        /// The value that announces completion.
+        value: u64,
+    },
+}
+
+impl Residency {
+    /// Returns the residency of an adapter on which everything is free.
+    ///
+    /// # Errors
+    ///
+    /// - `ENOMEM`: no memory.
+    /// - `EINVAL`: a segment has more pages than can be counted.
+    pub(super) fn new(adapter: &dyn crate::backend::Backend) -> Result<Self> {
+        let segments = Segment::all(adapter.capabilities())?;
+        // A segment has at most one occupant, and one run, per page.
+        let pages = segments
+            .iter()
+            .map(|segment| segment.bytes() / segment.page_bytes)
+            .max()
+            .unwrap_or(0);
+        // CAST: `usize` has 64 bits wherever this driver runs.
+        let pages = pages as usize;
+        Ok(Self {
+            segments,
+            system_bytes: 0,
+            stamp: 0,
+            victims: KVVec::from_elem(Victim::default(), pages, GFP_KERNEL)?,
+            occupants: KVVec::with_capacity(pages, GFP_KERNEL)?,
+        })
+    }
+
+    /// Returns the segment with this id; system memory is none.
+    pub(crate) fn segment(&self, id: SegmentId) -> Option<&Segment> {
+        self.segments.get(id.index().checked_sub(1)?)
+    }
+
+    /// Returns the segment with this id, to be changed.
+    pub(crate) fn segment_mut(&mut self, id: SegmentId) -> Option<&mut Segment> {
+        self.segments.get_mut(id.index().checked_sub(1)?)
+    }
+
+    /// Returns the id of the aperture.
+    pub(crate) fn aperture(&self) -> Option<SegmentId> {
+        self.segments
+            .iter()
+            .find(|segment| segment.kind == SegmentKind::Aperture)
+            .map(|segment| segment.id)
+    }
+
+    /// Returns where an allocation is, as the trace and ALLOC_QUERY put it; [`None`] if it is not
+    /// resident.
+    pub(crate) fn place_of(&self, residence: &Residence) -> Option<Place> {
+        match residence.location() {
+            Location::Nowhere => None,
+            Location::System => Some(Place::new(
+                SegmentId::SYSTEM,
+                residence.backing().map_or(0, |backing| backing.address()),
+            )),
+            Location::Aperture(chain) => {
+                self.segment(self.aperture()?)?.place_in(chain, 0)
+            }
+            Location::Segment(id, chain) => self.segment(*id)?.place_in(chain, 0),
+        }
+    }
+
+    fn next_stamp(&mut self) -> u64 {
+        self.stamp += 1;
+        self.stamp
+    }
+}
+
+/// The worker at work on the residency of an adapter.
+pub(super) struct Mover<'a> {
+    pub(super) adapter: &'a Adapter,
+    pub(super) line: &'a Arc<Line>,
+    /// Proof of rank 1.
+    pub(super) residency: &'a mut Residency,
+    pub(super) builder: &'a mut Builder,
+    pub(super) cause: trace::Cause,
+    pub(super) behalf: Behalf,
+    pub(super) paged: Paged,
+}
+
+impl Mover<'_> {
+    /// Brings `allocation` to one of its permitted places, making room by moving others out, and
+    /// pins it there; what is pinned does not leave for what comes after it.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`]; others may have left by then.
+    pub(super) fn bring(&mut self, allocation: &Arc<Allocation>) -> Result<(), Refusal> {
+        self.step(1, allocation);
+        if self.stay(allocation) {
+            return Ok(());
+        }
+        let location = self.find_place(allocation)?;
+        self.come(allocation, location);
+        Ok(())
+    }
+
+    /// Pins an allocation that is resident already.
+    fn stay(&mut self, allocation: &Arc<Allocation>) -> bool {
+        let mut residence = allocation.residence().lock();
+        if !residence.is_resident() {
+            return false;
+        }
+        residence.pins += 1;
+        self.touch(&mut residence);
+        true
+    }
+
+    /// Makes an allocation the one used last.
+    fn touch(&mut self, residence: &mut Residence) {
+        let id = match residence.location {
+            Location::Segment(id, _) => Some(id),
+            Location::Aperture(_) => self.residency.aperture(),
+            Location::System | Location::Nowhere => None,
+        };
+        let stamp = self.residency.next_stamp();
+        if let Some(segment) = id.and_then(|id| self.residency.segment_mut(id)) {
+            if let Some((node, allocation)) = segment.leave(residence.stamp) {
+                segment.enter(stamp, node, allocation);
+                residence.stamp = stamp;
+            }
+        }
+    }
+
+    /// Takes a place: one that is free, in the order of preference; if there is none, one that
+    /// others leave.
+    fn find_place(&mut self, allocation: &Arc<Allocation>) -> Result<Location, Refusal> {
+        let order = placement::order(allocation.preferred(), allocation.segments());
+        for choice in order.clone() {
+            if let Some(location) = self.take(allocation, choice) {
+                return Ok(location);
+            }
+        }
+        let mut refusal = Refusal::NoPlace;
+        for choice in order {
+            match self.make_room(allocation, choice) {
+                Ok(location) => return Ok(location),
+                Err(Refusal::Occupied) => refusal = Refusal::Occupied,
+                Err(Refusal::NoPlace) => {}
+            }
+        }
+        Err(refusal)
+    }
+
+    /// Takes a free place in one segment.
+    fn take(&mut self, allocation: &Allocation, choice: Choice) -> Option<Location> {
+        let shape = allocation.shape();
+        let segment = self.residency.segment_mut(choice.segment)?;
+        match segment.kind {
+            SegmentKind::Aperture if shape.contiguity == Contiguity::Loose => Some(Location::System),
+            SegmentKind::Aperture => segment.take(&shape, choice.from).map(Location::Aperture),
+            SegmentKind::Memory => segment
+                .take(&shape, choice.from)
+                .map(|chain| Location::Segment(choice.segment, chain)),
+        }
+    }
+
+    /// Lets others leave a segment and takes the place that becomes free.
+    fn make_room(
+        &mut self,
+        allocation: &Allocation,
+        choice: Choice,
+    ) -> Result<Location, Refusal> {
+        let shape = allocation.shape();
+        if shape.contiguity == Contiguity::Contiguous {
+            // The commit limit may ask for more than the stretch of pages does.
+            let over = self
+                .residency
+                .segment(choice.segment)
+                .map(|segment| segment.overdraft(&shape));
+            if over.is_some_and(|over| over > 0) {
+                let chosen = self.choose_loose(choice.segment, over);
+                self.clear(choice.segment, chosen)?;
+            }
+        }
+        let chosen = match shape.contiguity {
+            Contiguity::Loose => {
+                let need = self
+                    .residency
+                    .segment(choice.segment)
+                    .and_then(|segment| segment.missing(&shape));
+                self.choose_loose(choice.segment, need)
+            }
+            Contiguity::Contiguous => self.choose_window(choice.segment, &shape),
+        };
+        self.clear(choice.segment, chosen)?;
+        self.take(allocation, choice).ok_or(Refusal::NoPlace)
+    }
+
+    /// Lets the chosen ones leave.
+    fn clear(&mut self, id: SegmentId, chosen: Result<usize, Refusal>) -> Result<(), Refusal> {
+        for index in 0..chosen? {
+            let victim = self.residency.victims.get(index).copied();
+            let found = victim.and_then(|victim| {
+                let segment = self.residency.segment(id)?;
+                segment.used(victim.key).cloned()
+            });
+            if let Some(found) = found {
+                self.leave(&found, trace::Cause::Pressure);
+            }
+        }
+        // Who comes now goes to pages that are still being read: into a buffer of its own.
+        self.builder.flush(self.line);
+        Ok(())
+    }
+
+    /// Names who leaves so that `need` pages become free, adjacent or not.
+    fn choose_loose(&mut self, id: SegmentId, need: Option<u32>) -> Result<usize, Refusal> {
+        let need = need.ok_or(Refusal::NoPlace)?;
+        let Residency {
+            segments, victims, ..
+        } = &mut *self.residency;
+        let segment = find(segments, id).ok_or(Refusal::NoPlace)?;
+        eviction::loose(need, segment.occupants(), victims).map_err(|_| refusal(segment))
+    }
+
+    /// Names who leaves so that one run becomes free.
+    fn choose_window(&mut self, id: SegmentId, shape: &Shape) -> Result<usize, Refusal> {
+        let Residency {
+            segments,
+            victims,
+            occupants,
+            ..
+        } = &mut *self.residency;
+        let segment = find(segments, id).ok_or(Refusal::NoPlace)?;
+        let window = segment.window(shape).ok_or(Refusal::NoPlace)?;
+        segment.map_out(occupants);
+        let place =
+            eviction::contiguous(&window, occupants).map_err(|_| refusal(segment))?;
+        let mut count = 0;
+        for (victim, slot) in eviction::victims(occupants, &place).zip(victims.iter_mut()) {
+            *slot = victim;
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// Puts an allocation that is nowhere into a place that was taken for it, and pins it there.
+    fn come(&mut self, allocation: &Arc<Allocation>, location: Location) {
+        let mut residence = allocation.residence().lock();
+        let Some(backing) = residence.take_backing() else {
+            // Step A1 took it; without it there is nothing to come from.
+            drop(residence);
+            self.give_up(location);
+            return;
+        };
+        let usage = allocation.device().client().usage();
+        let why = self.why(allocation);
+        let size = allocation.size();
+        let stamp = self.residency.next_stamp();
+        match &location {
+            Location::Segment(id, chain) => {
+                self.announce(allocation, None, self.place_at(*id, chain));
+                self.step(2, allocation);
+                if residence.content == Content::Backing {
+                    self.adapter.unmap(allocation, &mut residence);
+                }
+                if let Some(segment) = self.residency.segment_mut(*id) {
+                    let (line, builder) = (self.line, &mut *self.builder);
+                    match residence.content {
+                        Content::Empty => builder.fill(line, segment.runs(chain), why),
+                        _ => builder.transfer(line, backing.runs(), segment.runs(chain), why),
+                    }
+                    if let Some(node) = residence.take_node() {
+                        segment.enter(stamp, node, allocation.clone());
+                        residence.stamp = stamp;
+                    }
+                }
+                if residence.content == Content::Backing {
+                    self.paged.bytes_in += size;
+                    usage.add(Sum::PagedIn, size);
+                }
+                residence.content = Content::Segment;
+                usage.add(Sum::Resident(*id), size);
+            }
+            Location::Aperture(chain) => {
+                let id = self.residency.aperture().unwrap_or(SegmentId::SYSTEM);
+                let place = self.place_at(id, chain);
+                self.announce(allocation, None, place);
+                if let Some(place) = place {
+                    self.builder.map_aperture(self.line, place, backing.runs(), why);
+                }
+                if let Some(segment) = self.residency.segment_mut(id) {
+                    if let Some(node) = residence.take_node() {
+                        segment.enter(stamp, node, allocation.clone());
+                        residence.stamp = stamp;
+                    }
+                }
+                usage.add(Sum::Resident(id), size);
+                self.residency.system_bytes += size;
+                usage.add(Sum::Resident(SegmentId::SYSTEM), size);
+            }
+            Location::System => {
+                let place = Place::new(SegmentId::SYSTEM, backing.address());
+                self.announce(allocation, None, Some(place));
+                self.residency.system_bytes += size;
+                usage.add(Sum::Resident(SegmentId::SYSTEM), size);
+            }
+            Location::Nowhere => {}
+        }
+        drop(residence.install(backing));
+        residence.location = location;
+        residence.settled = residence.settled.max(self.builder.settles(self.line));
+        residence.pins += 1;
+        residence.gpu_dirty = false;
+        drop(residence);
+        allocation.moved();
+    }
+
+    /// Moves an allocation out of its place, keeping its content.
+    pub(super) fn leave(&mut self, allocation: &Arc<Allocation>, cause: trace::Cause) {
+        let mut residence = allocation.residence().lock();
+        let from = self.residency.place_of(&residence);
+        let location = core::mem::replace(&mut residence.location, Location::Nowhere);
+        let usage = allocation.device().client().usage();
+        let size = allocation.size();
+        let why = Reason {
+            allocation: allocation.object_id(),
+            cause,
+        };
+        if from.is_some() {
+            self.trace_move(allocation, from, None, cause);
+        }
+        match location {
+            Location::Segment(id, chain) => {
+                self.adapter.unmap(allocation, &mut residence);
+                if let Some(segment) = self.residency.segment_mut(id) {
+                    if let Some(backing) = residence.backing() {
+                        let (line, builder) = (self.line, &mut *self.builder);
+                        builder.transfer(line, segment.runs(&chain), backing.runs(), why);
+                    }
+                    if let Some((node, _)) = segment.leave(residence.stamp) {
+                        residence.give_node(node);
+                    }
+                    segment.give(chain);
+                }
+                residence.content = Content::Backing;
+                self.paged.bytes_out += size;
+                usage.add(Sum::PagedOut, size);
+                usage.add(Sum::Evictions, 1);
+                usage.sub(Sum::Resident(id), size);
+            }
+            Location::Aperture(chain) => self.unmap_range(allocation, &mut residence, chain, why),
+            Location::System => {
+                self.residency.system_bytes -= size;
+                usage.sub(Sum::Resident(SegmentId::SYSTEM), size);
+            }
+            Location::Nowhere => {}
+        }
+        residence.pinned_in_system = false;
+        residence.gpu_dirty = false;
+        residence.settled = residence.settled.max(self.builder.settles(self.line));
+        if residence.wish != Wish::None {
+            residence.wish = Wish::None;
+        }
+        drop(residence);
+        allocation.moved();
+    }
+
+    /// Moves an allocation where a debug command wants it; brings it in if it is not resident. The
+    /// content goes by way of its backing pages.
+    ///
+    /// # Errors
+    ///
+    /// - `EINVAL`: a segment outside its set, an offset that is misaligned or too large.
+    /// - `ENOSPC`: the place cannot be had without moving others.
+    pub(super) fn relocate(
+        &mut self,
+        allocation: &Arc<Allocation>,
+        destination: Destination,
+    ) -> Result<Moved> {
+        let current = {
+            let residence = allocation.residence().lock();
+            if residence.pins > 0 {
+                return Ok(Moved::InUse);
+            }
+            self.residency.place_of(&residence)
+        };
+        let Some(location) = self.destination(allocation, current, destination)? else {
+            return Ok(Moved::Done);
+        };
+        self.leave(allocation, trace::Cause::Move);
+        self.come(allocation, location);
+        Allocation::unpin(allocation, None);
+        Ok(Moved::Done)
+    }
+
+    /// Takes the place that a debug command names; [`None`] if the allocation is there already.
+    fn destination(
+        &mut self,
+        allocation: &Allocation,
+        current: Option<Place>,
+        destination: Destination,
+    ) -> Result<Option<Location>> {
+        let aperture = self.residency.aperture();
+        let shape = allocation.shape();
+        let named = |id: SegmentId| match aperture {
+            Some(aperture) if id == SegmentId::SYSTEM => aperture,
+            _ => id,
+        };
+        let is_system = |id: SegmentId| id == SegmentId::SYSTEM || Some(id) == aperture;
+        let (id, offset) = match destination {
+            Destination::Elsewhere => {
+                let here = current.map(|place| named(place.segment));
+                let others = placement::order(allocation.preferred(), allocation.segments());
+                let first = here.filter(|id| Some(*id) != aperture).map(|segment| Choice {
+                    segment,
+                    from: placement::End::Low,
+                });
+                let choices = Iterator::chain(
+                    first.into_iter(),
+                    others.filter(|choice| Some(choice.segment) != here),
+                );
+                for choice in choices {
+                    if let Some(location) = self.take(allocation, choice) {
+                        return Ok(Some(location));
+                    }
+                }
+                return Err(ENOSPC);
+            }
+            Destination::Segment(id) => (named(id), None),
+            Destination::Place(id, offset) => (named(id), Some(offset)),
+        };
+        if !allocation.permits(id) {
+            return Err(EINVAL);
+        }
+        let here = current.is_some_and(|place| {
+            let same = named(place.segment) == id;
+            same && (is_system(id) || offset.is_none_or(|offset| offset == place.offset))
+        });
+        let Some(offset) = offset else {
+            if here {
+                return Ok(None);
+            }
+            let choice = Choice {
+                segment: id,
+                from: placement::End::Low,
+            };
+            return self.take(allocation, choice).map(Some).ok_or(ENOSPC);
+        };
+        let segment = self.residency.segment_mut(id).ok_or(EINVAL)?;
+        let end = offset.checked_add(shape.bytes).ok_or(EINVAL)?;
+        if is_system(id) || offset % segment.page_bytes != 0 || end > segment.bytes() {
+            return Err(EINVAL);
+        }
+        if here {
+            return Ok(None);
+        }
+        let chain = segment.take_at(&shape, offset).ok_or(ENOSPC)?;
+        Ok(Some(Location::Segment(id, chain)))
+    }
+
+    /// Takes everything from an allocation that nobody claims any more; its content is given up.
+    pub(super) fn discard(&mut self, allocation: &Arc<Allocation>) {
+        let mut residence = allocation.residence().lock();
+        let from = self.residency.place_of(&residence);
+        let location = core::mem::replace(&mut residence.location, Location::Nowhere);
+        let usage = allocation.device().client().usage();
+        let size = allocation.size();
+        let cause = trace::Cause::Discard;
+        let why = Reason {
+            allocation: allocation.object_id(),
+            cause,
+        };
+        if from.is_some() {
+            self.trace_move(allocation, from, None, cause);
+        }
+        match location {
+            Location::Segment(id, chain) => {
+                if let Some(segment) = self.residency.segment_mut(id) {
+                    self.builder.discard(self.line, segment.runs(&chain), why);
+                    if let Some((node, _)) = segment.leave(residence.stamp) {
+                        residence.give_node(node);
+                    }
+                    segment.give(chain);
+                }
+                usage.sub(Sum::Resident(id), size);
+            }
+            Location::Aperture(chain) => self.unmap_range(allocation, &mut residence, chain, why),
+            Location::System => {
+                self.residency.system_bytes -= size;
+                usage.sub(Sum::Resident(SegmentId::SYSTEM), size);
+            }
+            Location::Nowhere => {}
+        }
+        residence.content = Content::Empty;
+        residence.settled = residence.settled.max(self.builder.settles(self.line));
+    }
+
+    /// Takes an allocation out of the aperture.
+    fn unmap_range(
+        &mut self,
+        allocation: &Allocation,
+        residence: &mut Residence,
+        chain: Chain,
+        why: Reason,
+    ) {
+        let Some(id) = self.residency.aperture() else {
+            return;
+        };
+        let usage = allocation.device().client().usage();
+        let size = allocation.size();
+        let first = Place::new(
+            SegmentId::SYSTEM,
+            residence.backing().map_or(0, |backing| backing.address()),
+        );
+        if let Some(at) = self.place_at(id, &chain) {
+            self.builder.unmap_aperture(self.line, at, size, first, why);
+        }
+        if let Some(segment) = self.residency.segment_mut(id) {
+            if let Some((node, _)) = segment.leave(residence.stamp) {
+                residence.give_node(node);
+            }
+            segment.give(chain);
+        }
+        usage.sub(Sum::Resident(id), size);
+        self.residency.system_bytes -= size;
+        usage.sub(Sum::Resident(SegmentId::SYSTEM), size);
+    }
+
+    /// Gives back a place that was taken and is not used.
+    fn give_up(&mut self, location: Location) {
+        let (id, chain) = match location {
+            Location::Segment(id, chain) => (Some(id), chain),
+            Location::Aperture(chain) => (self.residency.aperture(), chain),
+            Location::System | Location::Nowhere => return,
+        };
+        if let Some(segment) = id.and_then(|id| self.residency.segment_mut(id)) {
+            segment.give(chain);
+        }
+    }
+
+    fn place_at(&self, id: SegmentId, chain: &Chain) -> Option<Place> {
+        self.residency.segment(id)?.place_in(chain, 0)
+    }
+
+    fn why(&self, allocation: &Allocation) -> Reason {
+        Reason {
+            allocation: allocation.object_id(),
+            cause: self.cause,
+        }
+    }
+
+    fn announce(&self, allocation: &Allocation, from: Option<Place>, to: Option<Place>) {
+        self.trace_move(allocation, from, to, self.cause);
+    }
+
+    fn trace_move(
+        &self,
+        allocation: &Allocation,
+        from: Option<Place>,
+        to: Option<Place>,
+        cause: trace::Cause,
+    ) {
+        trace::residency(|| trace::Residency {
+            allocation: allocation.object_id(),
+            instance: 0,
+            from: from.map_or(trace::Place::NOWHERE, Into::into),
+            to: to.map_or(trace::Place::NOWHERE, Into::into),
+            cause,
+        });
+    }
+
+    fn step(&self, step: u32, allocation: &Allocation) {
+        if let Behalf::Command { queue, value } = self.behalf {
+            trace::resident_step(|| trace::ResidentStep {
+                at: trace::Where::Worker,
+                step,
+                allocation: allocation.object_id(),
+                queue,
+                fence: value,
+            });
+        }
+    }
+}
+
+/// Returns the segment with this id; system memory is none.
+fn find(segments: &[Segment], id: SegmentId) -> Option<&Segment> {
+    segments.get(id.index().checked_sub(1)?)
+}
+
+/// Returns why nothing can be had in `segment`: whether somebody is there who will go one day.
+fn refusal(segment: &Segment) -> Refusal {
+    let occupied = segment
+        .occupants()
+        .any(|candidate| candidate.standing == Standing::Pinned);
+    if occupied {
+        Refusal::Occupied
+    } else {
+        Refusal::NoPlace
+    }
+}

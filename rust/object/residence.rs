@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Where an allocation is, and what may be done with it there.
+//!
+//! [`Residence`] is the state behind `Allocation::residence` (rank 2). Its transitions are made by
+//! [`super::placement`], which holds `Adapter::residency` (rank 1) as well; the references of the
+//! residency requirement list are counted by [`super::residency`].
+//!
+//! | location | backing pages | content | GPU reaches it by |
+//! |---|---|---|---|
+//! | `Nowhere` | maybe | none, or in the backing | nothing |
+//! | `System` | yes, pinned | none, or in the backing | (GPU virtual addresses) |
+//! | `Aperture` | yes, pinned | none, or in the backing | a range of the aperture |
+//! | `Segment` | yes | in the segment | its pages there |
+//!
+//! A place is *decided* at once and *in force* when the paging buffer `settled` has completed.
+//! Operations run in the order in which they were built, so the next decision need not wait for the
+//! last one; the CPU has to.
+
+use crate::{
+    object::{
+        backing::Backing,
+        segment::UseNode, //
+    },
+    policy::placement::Chain,
+    units::SegmentId,
+};
+
+/// Where an allocation is.
+pub(crate) enum Location {
+    /// Not resident.
+    Nowhere,
+    /// Resident in system memory, without an aperture range.
+    System,
+    /// Resident in system memory, behind a range of the aperture (SEG-16).
+    Aperture(Chain),
+    /// In a memory segment.
+    Segment(SegmentId, Chain),
+}
+
+/// Where the content is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// There is none: it reads as zero.
+    Empty,
+    /// In the backing pages.
+    Backing,
+    /// In the memory segment where the allocation lies.
+    Segment,
+}
+
+/// Why the worker shall look at an allocation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// Nobody wants anything.
+    None,
+    /// Its residency references are gone: it leaves at the first chance.
+    Leave,
+    /// The CPU wants to touch it where the CPU cannot reach.
+    Reach,
+}
+
+/// The residency of one allocation.
+pub(crate) struct Residence {
+    /// Where it is.
+    pub(super) location: Location,
+    /// Where its content is.
+    pub(super) content: Content,
+    /// Residency references held by its device (RES-10).
+    pub(super) references: u32,
+    /// Portions that are about to run or running and need it where it is.
+    pub(super) pins: u32,
+    /// Number of the paging buffer with which the place comes into force.
+    pub(super) settled: u64,
+    /// What is wanted from the worker.
+    pub(super) wish: Wish,
+    /// Whether translations of the CPU may exist.
+    pub(super) mapped: bool,
+    /// Whether it is held in system memory for residency, from step A1 on.
+    pub(super) pinned_in_system: bool,
+    /// Whether the GPU may have written it since it came.
+    pub(super) gpu_dirty: bool,
+    /// Its key in the order of use.
+    pub(super) stamp: u64,
+    /// Whether it is forgotten already.
+    gone: bool,
+    backing: Option<Backing>,
+    node: Option<UseNode>,
+}
+
+impl Residence {
+    /// Returns the residency of a new allocation: nowhere, without content.
+    pub(super) fn new(node: UseNode) -> Self {
+        Self {
+            location: Location::Nowhere,
+            content: Content::Empty,
+            references: 0,
+            pins: 0,
+            settled: 0,
+            wish: Wish::None,
+            mapped: false,
+            pinned_in_system: false,
+            gpu_dirty: false,
+            stamp: 0,
+            gone: false,
+            backing: None,
+            node: Some(node),
+        }
+    }
+
+    /// Returns the backing store.
+    pub(crate) fn backing(&self) -> Option<&Backing> {
+        self.backing.as_ref()
+    }
+
+    /// Installs `backing` unless there is one; gives back what is not needed.
+    pub(super) fn install(&mut self, backing: Backing) -> Option<Backing> {
+        match self.backing {
+            Some(_) => Some(backing),
+            None => {
+                self.backing = Some(backing);
+                None
+            }
+        }
+    }
+
+    /// Notes that the allocation is forgotten; says whether that is news.
+    pub(super) fn bury(&mut self) -> bool {
+        !core::mem::replace(&mut self.gone, true)
+    }
+
+    /// Takes the backing store.
+    pub(super) fn take_backing(&mut self) -> Option<Backing> {
+        self.backing.take()
+    }
+
+    /// Takes the node for the order of use.
+    pub(super) fn take_node(&mut self) -> Option<UseNode> {
+        self.node.take()
+    }
+
+    /// Gives the node back.
+    pub(super) fn give_node(&mut self, node: UseNode) {
+        self.node = Some(node);
+    }
+
+    /// Returns whether it is resident.
+    pub(crate) fn is_resident(&self) -> bool {
+        !matches!(self.location, Location::Nowhere)
+    }
+
+    /// Returns whether the place is in force, given the last completed paging buffer.
+    pub(crate) fn is_settled(&self, completed: u64) -> bool {
+        self.settled <= completed
+    }
+
+    /// Returns whether it is usable now and will stay unless somebody decides otherwise.
+    pub(super) fn is_ready(&self, completed: u64) -> bool {
+        self.is_resident() && self.is_settled(completed) && self.wish == Wish::None
+    }
+
+    /// Returns whether it takes no place and no operation on its pages is outstanding.
+    pub(super) fn is_idle_nowhere(&self, completed: u64) -> bool {
+        matches!(self.location, Location::Nowhere) && self.is_settled(completed)
+    }
+
+    /// Returns where it is.
+    pub(crate) fn location(&self) -> &Location {
+        &self.location
+    }
+
+    /// Returns where its content is.
+    pub(crate) fn content(&self) -> Content {
+        self.content
+    }
+
+    /// Returns its residency references.
+    pub(crate) fn references(&self) -> u32 {
+        self.references
+    }
+
+    /// Returns its pins, as the debug file shows them: portions, and residency in system memory.
+    pub(crate) fn pins(&self) -> u32 {
+        let resident =
+            self.pinned_in_system || matches!(self.location, Location::System | Location::Aperture(_));
+        self.pins + u32::from(resident)
+    }
+
+    /// Returns whether the GPU may have written it since it came.
+    pub(crate) fn gpu_dirty(&self) -> bool {
+        self.gpu_dirty
+    }
+}

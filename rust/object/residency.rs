@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! MAKE_RESIDENT and EVICT: the part of the application thread.
+//!
+//! Residency is a reference count per device and allocation (RES-10). The application thread does
+//! steps A1 to A4 of RES-1 and nothing else: it takes backing pages that are missing, counts the
+//! references, checks in sums that what the device wants fits together, takes the next value of the
+//! paging fence and hands a command to the worker. It neither builds operations nor waits.
+//!
+//! A call that fails has changed nothing: pages are taken before anything is counted, and counting
+//! is undone when the sums do not fit.
+//!
+//! # Locking
+//!
+//! `Device::demands` (rank 1, before `Allocation::residence`) is held while references change, so
+//! that counts and list agree.
+
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+use crate::{
+    abstractions::trace,
+    object::{
+        allocation::{
+            Allocation,
+            Hold, //
+        },
+        backing::Backing,
+        command::Command,
+        demand::{
+            Demands,
+            Entry, //
+        },
+        device::Device,
+        paging_queue::PagingQueue,
+        residence::Wish,
+        worker::Worker, //
+    },
+};
+
+/// How MAKE_RESIDENT answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// Everything is usable now.
+    Ready,
+    /// Everything is usable when the paging fence of the queue reaches this value.
+    Pending(u64),
+}
+
+/// Why a list was refused.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Refused {
+    /// The errno.
+    pub(crate) error: Error,
+    /// The element that is to blame.
+    pub(crate) index: Option<usize>,
+    /// How much the client should give up.
+    pub(crate) bytes_to_trim: u64,
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Self {
+        Self {
+            error,
+            index: None,
+            bytes_to_trim: 0,
+        }
+    }
+}
+
+impl From<kernel::alloc::AllocError> for Refused {
+    fn from(_: kernel::alloc::AllocError) -> Self {
+        ENOMEM.into()
+    }
+}
+
+impl Refused {
+    fn at(error: Error, index: usize) -> Self {
+        Self {
+            index: Some(index),
+            ..error.into()
+        }
+    }
+}
+
+/// How allocations leave whose last reference is dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leaving {
+    /// At the first chance after the work queued so far.
+    AtOnce,
+    /// When somebody wants the space.
+    IfNeeded,
+}
+
+/// Adds one residency reference per element of the list.
+///
+/// # Errors
+///
+/// - `EXDEV`: an allocation of another device.
+/// - `ENOMEM`: no memory for the pages behind an allocation.
+/// - `ENOSPC`: together with what the device holds already it would not fit.
+/// - `EINTR`: the caller is being killed.
+///
+/// Requirements: RES-1 to RES-4, RES-10.
+pub(crate) fn make_resident(
+    queue: &Arc<PagingQueue>,
+    allocations: KVVec<Hold>,
+) -> Result<Answer, Refused> {
+    let device = queue.device();
+    check_device(device, &allocations)?;
+    for hold in &allocations {
+        trace_step(1, hold, queue, 0);
+    }
+    if count_ready(device, &allocations) {
+        return Ok(Answer::Ready);
+    }
+    let backings = missing_backings(&allocations)?;
+    let mut entries = KVVec::with_capacity(allocations.len(), GFP_KERNEL_ACCOUNT)?;
+    for hold in &allocations {
+        entries.push(Demands::entry(hold.allocation())?, GFP_KERNEL_ACCOUNT)?;
+    }
+    let mut command = Command::new(queue, allocations)?;
+    count(device, command.allocations(), entries)?;
+    for (index, backing) in backings {
+        if let Some(hold) = command.allocations().get(index) {
+            hold.install(backing);
+        }
+    }
+    pin_in_system(command.allocations());
+    let first = command.allocations().first().cloned();
+    let announce = |value| {
+        if let Some(first) = &first {
+            trace_step(2, first, queue, value);
+            trace_step(3, first, queue, value);
+        }
+    };
+    *command.value_mut() = 0;
+    let value = queue.push(command, announce);
+    if let Some(first) = &first {
+        trace_step(4, first, queue, value);
+    }
+    Ok(Answer::Pending(value))
+}
+
+fn trace_step(step: u32, hold: &Hold, queue: &PagingQueue, value: u64) {
+    trace::resident_step(|| trace::ResidentStep {
+        at: trace::Where::Application,
+        step,
+        allocation: hold.object_id(),
+        queue: queue.number(),
+        fence: value,
+    });
+}
+
+fn check_device(device: &Arc<Device>, allocations: &[Hold]) -> Result<(), Refused> {
+    let foreign = allocations
+        .iter()
+        .position(|hold| !Arc::ptr_eq(hold.device(), device));
+    match foreign {
+        Some(index) => Err(Refused::at(EXDEV, index)),
+        None => Ok(()),
+    }
+}
+
+/// Counts the references if everything is on the list and usable already; says whether it was.
+fn count_ready(device: &Device, allocations: &[Hold]) -> bool {
+    let completed = device.adapter().paging().completed();
+    let demands = device.demands().lock();
+    for (index, hold) in allocations.iter().enumerate() {
+        let mut residence = hold.residence().lock();
+        if residence.references > 0 && residence.is_ready(completed) {
+            residence.references += 1;
+            continue;
+        }
+        drop(residence);
+        for counted in allocations.iter().take(index) {
+            counted.residence().lock().references -= 1;
+        }
+        drop(demands);
+        return false;
+    }
+    drop(demands);
+    true
+}
+
+/// Takes pages for every allocation that has none.
+fn missing_backings(allocations: &[Hold]) -> Result<KVVec<(usize, Backing)>, Refused> {
+    let mut backings = KVVec::new();
+    for (index, hold) in allocations.iter().enumerate() {
+        let missing = hold.residence().lock().backing().is_none();
+        // A handle may be named more than once; a few pages too many are given back at once.
+        if missing {
+            let backing = hold
+                .adapter()
+                .take_backing(hold.size())
+                .map_err(|error| Refused::at(error, index))?;
+            backings.push((index, backing), GFP_KERNEL_ACCOUNT)?;
+        }
+    }
+    Ok(backings)
+}
+
+/// Counts the references and checks the sums.
+fn count(device: &Device, allocations: &[Hold], entries: KVVec<Entry>) -> Result<(), Refused> {
+    let capacities = device.adapter().free_capacities();
+    let mut demands = device.demands().lock();
+    demands.reserve(allocations.len())?;
+    let mut surplus = KVVec::with_capacity(entries.len(), GFP_KERNEL_ACCOUNT)?;
+    for (hold, entry) in allocations.iter().zip(entries) {
+        let mut residence = hold.residence().lock();
+        residence.references += 1;
+        if residence.references == 1 {
+            demands.add(hold.demand(), entry);
+            if residence.wish == Wish::Leave {
+                residence.wish = Wish::None;
+            }
+        } else {
+            let _ = surplus.push_within_capacity(entry);
+        }
+    }
+    if demands.fit(&capacities) {
+        return Ok(());
+    }
+    for hold in allocations {
+        let mut residence = hold.residence().lock();
+        residence.references -= 1;
+        if residence.references == 0 {
+            let entry = demands.remove(&hold.demand(), hold.object_id());
+            if let Some(entry) = entry {
+                let _ = surplus.push_within_capacity(entry);
+            }
+        }
+    }
+    let too_much = allocations.iter().map(|hold| hold.size()).sum();
+    Err(Refused {
+        error: ENOSPC,
+        index: None,
+        bytes_to_trim: too_much,
+    })
+}
+
+/// Pins what can be resident in system memory only.
+fn pin_in_system(allocations: &[Hold]) {
+    for hold in allocations {
+        if hold.is_system_only() {
+            hold.residence().lock().pinned_in_system = true;
+        }
+    }
+}
+
+/// Drops one residency reference per element of the list.
+///
+/// # Errors
+///
+/// - `EXDEV`: an allocation of another device.
+/// - `EINVAL`: an allocation without a reference left.
+/// - `ENOMEM`: no memory.
+///
+/// Requirement: RES-10.
+pub(crate) fn evict(
+    device: &Arc<Device>,
+    allocations: &[Hold],
+    leaving: Leaving,
+) -> Result<(), Refused> {
+    check_device(device, allocations)?;
+    let mut dropped = KVVec::with_capacity(allocations.len(), GFP_KERNEL_ACCOUNT)?;
+    let mut demands = device.demands().lock();
+    for (index, hold) in allocations.iter().enumerate() {
+        let mut residence = hold.residence().lock();
+        if residence.references > 0 {
+            residence.references -= 1;
+            continue;
+        }
+        drop(residence);
+        for counted in allocations.iter().take(index) {
+            counted.residence().lock().references += 1;
+        }
+        return Err(Refused::at(EINVAL, index));
+    }
+    for hold in allocations {
+        let mut residence = hold.residence().lock();
+        if residence.references > 0 {
+            continue;
+        }
+        if let Some(entry) = demands.remove(&hold.demand(), hold.object_id()) {
+            let _ = dropped.push_within_capacity(entry);
+        }
+        if leaving == Leaving::AtOnce {
+            residence.wish = Wish::Leave;
+            drop(residence);
+            Worker::attend(device.adapter().worker(), hold.allocation());
+        }
+    }
+    drop(demands);
+    Ok(())
+}
+
+/// Drops all references to an allocation whose handle goes.
+pub(crate) fn forget(allocation: &Allocation) {
+    let device = allocation.device();
+    let mut demands = device.demands().lock();
+    let had = core::mem::take(&mut allocation.residence().lock().references) > 0;
+    let entry = if had {
+        demands.remove(&allocation.demand(), allocation.object_id())
+    } else {
+        None
+    };
+    drop(demands);
+    drop(entry);
+}

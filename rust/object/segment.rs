@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Occupancy of the segments: which pages belong to whom, and in which order they were used.
+//!
+//! A segment is a pool of equal pages (SEG-4). What lies in it is kept in the order of last use, so
+//! that room is made by those who were not used for longest. Pools, links and tree nodes have their
+//! memory from registration or from the creation of an allocation on: nothing here allocates.
+//!
+//! Everything in this file is protected by `Adapter::residency` (rank 1).
+
+use core::ops::Range;
+
+use kernel::{
+    prelude::*,
+    rbtree::{
+        RBTree,
+        RBTreeNodeReservation, //
+    },
+    sync::Arc,
+};
+
+use crate::{
+    backend::capabilities::{
+        Capabilities,
+        SegmentFlag,
+        SegmentKind, //
+    },
+    object::{
+        allocation::Allocation,
+        residence::Location, //
+    },
+    policy::{
+        eviction::{
+            Candidate,
+            Occupant,
+            Standing,
+            Window, //
+        },
+        placement::{
+            Chain,
+            End,
+            Link,
+            PagePool, //
+        },
+    },
+    units::{
+        Place,
+        Run,
+        SegmentId, //
+    },
+};
+
+/// Memory for one entry in the order of use.
+pub(crate) type UseNode = RBTreeNodeReservation<u64, Arc<Allocation>>;
+
+/// What an allocation needs in a segment.
+#[derive(Clone, Copy)]
+pub(crate) struct Shape {
+    /// Bytes, a multiple of the page size of every permitted segment.
+    pub(crate) bytes: u64,
+    /// Alignment in bytes.
+    pub(crate) align: u64,
+    /// Whether it must be one run.
+    pub(crate) contiguity: Contiguity,
+}
+
+/// Whether an allocation must be one run of addresses and, in a memory segment, of page frames.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Contiguity {
+    /// Loose pages will do.
+    Loose,
+    /// One run (SEG-15).
+    Contiguous,
+}
+
+/// The occupancy of one segment.
+pub(crate) struct Segment {
+    /// Its number.
+    pub(crate) id: SegmentId,
+    /// What it stands for.
+    pub(crate) kind: SegmentKind,
+    /// Whether the CPU can map it.
+    pub(crate) visible: bool,
+    /// Bytes of one page.
+    pub(crate) page_bytes: u64,
+    /// Pages at the lowest offsets whose frames are adjacent.
+    contiguous_pages: u32,
+    /// Bytes that may be in use at once.
+    commit_limit: u64,
+    pool: PagePool<KVVec<u64>, KVVec<Link>>,
+    recent: RBTree<u64, Arc<Allocation>>,
+    /// Pages taken out of use by `inject reserve`.
+    reserved: KVec<Chain>,
+    /// Pages taken out of use by `inject fragment`.
+    fragments: KVec<Chain>,
+    /// Pages in `reserved` and `fragments`.
+    withheld: u32,
+}
+
+impl Segment {
+    /// Returns the occupancy of the segments an adapter lists, all free, in the order of their ids.
+    ///
+    /// # Errors
+    ///
+    /// - `ENOMEM`: no memory.
+    /// - `EINVAL`: a segment has more pages than can be counted.
+    pub(super) fn all(capabilities: &Capabilities) -> Result<KVec<Segment>> {
+        let mut segments = KVec::with_capacity(capabilities.segments.len(), GFP_KERNEL)?;
+        for segment in &capabilities.segments {
+            let pages = u32::try_from(segment.bytes / segment.page_bytes).map_err(|_| EINVAL)?;
+            let contiguous = match segment.kind {
+                SegmentKind::Memory => segment.contiguous / segment.page_bytes,
+                SegmentKind::Aperture => u64::from(pages),
+            };
+            let words = KVVec::zeroed(PagePool::<KVVec<u64>, KVVec<Link>>::words(pages), GFP_KERNEL)?;
+            // CAST: `usize` has 64 bits wherever this driver runs.
+            let links = KVVec::from_elem(Link::default(), pages as usize, GFP_KERNEL)?;
+            segments.push(
+                Segment {
+                    id: segment.id,
+                    kind: segment.kind,
+                    visible: segment.flags.contains(SegmentFlag::CpuVisible),
+                    page_bytes: segment.page_bytes,
+                    contiguous_pages: u32::try_from(contiguous).unwrap_or(pages).min(pages),
+                    commit_limit: segment.commit_limit,
+                    pool: PagePool::new(words, links, pages).map_err(|_| EINVAL)?,
+                    recent: RBTree::new(),
+                    reserved: KVec::new(),
+                    fragments: KVec::new(),
+                    withheld: 0,
+                },
+                GFP_KERNEL,
+            )?;
+        }
+        Ok(segments)
+    }
+
+    /// Returns the number of pages that hold `bytes`.
+    fn pages_for(&self, bytes: u64) -> Option<u32> {
+        u32::try_from(bytes.div_ceil(self.page_bytes)).ok()
+    }
+
+    /// Returns the pages among which `shape` may lie.
+    pub(crate) fn permitted(&self, shape: &Shape) -> Range<u32> {
+        match shape.contiguity {
+            Contiguity::Contiguous => 0..self.contiguous_pages,
+            Contiguity::Loose => 0..self.pool.pages(),
+        }
+    }
+
+    /// Takes pages for `shape`, as near to `end` as they are to be had. Loose pages come from
+    /// behind the contiguous part as long as there are any.
+    pub(crate) fn take(&mut self, shape: &Shape, end: End) -> Option<Chain> {
+        let pages = self.pages_for(shape.bytes)?;
+        let in_use = self.bytes_used().checked_add(shape.bytes)?;
+        if in_use > self.commit_limit {
+            return None;
+        }
+        let align = self.pages_for(shape.align)?.max(1);
+        let permitted = self.permitted(shape);
+        match shape.contiguity {
+            Contiguity::Contiguous => self.pool.take_run(pages, align, permitted, end),
+            Contiguity::Loose => {
+                let behind = self.contiguous_pages..self.pool.pages();
+                self.pool.take_loose(pages, permitted, behind, end)
+            }
+        }
+    }
+
+    /// Takes exactly the pages at `offset`, if they are free.
+    pub(crate) fn take_at(&mut self, shape: &Shape, offset: u64) -> Option<Chain> {
+        let first = u32::try_from(offset / self.page_bytes).ok()?;
+        let end = first.checked_add(self.pages_for(shape.bytes)?)?;
+        if end > self.permitted(shape).end {
+            return None;
+        }
+        self.pool.take_at(first..end).ok()
+    }
+
+    /// Gives pages back.
+    pub(crate) fn give(&mut self, chain: Chain) {
+        self.pool.give(chain);
+    }
+
+    /// Returns where `chain` lies.
+    pub(crate) fn runs<'a>(&'a self, chain: &Chain) -> impl Iterator<Item = Run> + 'a {
+        let (id, page_bytes) = (self.id, self.page_bytes);
+        self.pool.runs(chain).map(move |pages| {
+            let first = u64::from(pages.start);
+            let count = u64::from(pages.end) - first;
+            Run::new(Place::new(id, first * page_bytes), count * page_bytes)
+        })
+    }
+
+    /// Returns the place of the byte `offset` of what lies in `chain`.
+    pub(crate) fn place_in(&self, chain: &Chain, offset: u64) -> Option<Place> {
+        self.run_at(chain, offset).map(|run| run.place)
+    }
+
+    /// Returns the rest of the run of `chain` that holds the byte `offset`, from there on.
+    pub(crate) fn run_at(&self, chain: &Chain, offset: u64) -> Option<Run> {
+        let mut left = offset;
+        for run in self.runs(chain) {
+            if left < run.bytes {
+                return Some(Run::new(run.place.forward(left), run.bytes - left));
+            }
+            left -= run.bytes;
+        }
+        None
+    }
+
+    /// Enters an allocation as the one used last.
+    pub(crate) fn enter(&mut self, stamp: u64, node: UseNode, allocation: Arc<Allocation>) {
+        self.recent.insert(node.into_node(stamp, allocation));
+    }
+
+    /// Takes an allocation out of the order of use.
+    pub(crate) fn leave(&mut self, stamp: u64) -> Option<(UseNode, Arc<Allocation>)> {
+        let allocation = self.recent.get(&stamp)?.clone();
+        let node = self.recent.remove_node(&stamp)?;
+        Some((node.into_reservation(), allocation))
+    }
+
+    /// Returns the allocation that was used with `stamp`.
+    pub(super) fn used(&self, stamp: u64) -> Option<&Arc<Allocation>> {
+        self.recent.get(&stamp)
+    }
+
+    /// Returns how many pages must become free for `shape`; [`None`] if it never fits.
+    pub(super) fn missing(&self, shape: &Shape) -> Option<u32> {
+        let need = self.pages_for(shape.bytes)?;
+        let free = self.pool.free_within(self.permitted(shape));
+        (need <= self.pool.pages()).then(|| need.saturating_sub(free).max(self.overdraft(shape)))
+    }
+
+    /// Returns how many pages must become free for `shape` because of the commit limit.
+    pub(super) fn overdraft(&self, shape: &Shape) -> u32 {
+        let bytes = self.bytes_used().saturating_add(shape.bytes);
+        let over = bytes.saturating_sub(self.commit_limit);
+        self.pages_for(over).unwrap_or(u32::MAX)
+    }
+
+    /// Returns the stretch of pages that `shape` needs; [`None`] if it never fits.
+    pub(super) fn window(&self, shape: &Shape) -> Option<Window> {
+        let pages = self.pages_for(shape.bytes)?;
+        let within = self.permitted(shape);
+        (pages <= within.end).then_some(Window {
+            pages,
+            align: self.pages_for(shape.align)?.max(1),
+            within,
+        })
+    }
+
+    /// Returns who lies in the segment, the one used longest ago first.
+    pub(super) fn occupants(&self) -> impl Iterator<Item = Candidate> + Clone + '_ {
+        Occupants {
+            segment: self,
+            next: Some(0),
+        }
+        .map(|(stamp, allocation)| Self::candidate(stamp, allocation))
+    }
+
+    fn candidate(stamp: u64, allocation: &Allocation) -> Candidate {
+        let residence = allocation.residence().lock();
+        let pages = match residence.location() {
+            Location::Segment(_, chain) | Location::Aperture(chain) => chain.pages(),
+            Location::System | Location::Nowhere => 0,
+        };
+        let standing = match (residence.pins, residence.references) {
+            (0, 0) => Standing::Unreferenced,
+            (0, _) => Standing::Referenced,
+            _ => Standing::Pinned,
+        };
+        Candidate {
+            key: stamp,
+            pages,
+            standing,
+        }
+    }
+
+    /// Lists all runs that somebody has. `runs` has room for one entry per page.
+    pub(super) fn map_out(&self, runs: &mut KVVec<Occupant>) {
+        runs.clear();
+        let occupants = Occupants {
+            segment: self,
+            next: Some(0),
+        };
+        for ((stamp, allocation), recency) in occupants.zip(0..) {
+            let candidate = Self::candidate(stamp, allocation);
+            let residence = allocation.residence().lock();
+            if let Location::Segment(_, chain) | Location::Aperture(chain) = residence.location() {
+                for run in self.pool.runs(chain) {
+                    let _ = runs.push_within_capacity(Occupant::new(candidate, run, recency));
+                }
+            }
+        }
+        for chain in Iterator::chain(self.reserved.iter(), self.fragments.iter()) {
+            let candidate = Candidate {
+                key: u64::MAX - u64::from(chain.first()),
+                pages: chain.pages(),
+                standing: Standing::Pinned,
+            };
+            for run in self.pool.runs(chain) {
+                let _ = runs.push_within_capacity(Occupant::new(candidate, run, 0));
+            }
+        }
+    }
+
+    /// Returns the bytes of the whole segment.
+    pub(crate) fn bytes(&self) -> u64 {
+        u64::from(self.pool.pages()) * self.page_bytes
+    }
+
+    /// Returns the bytes nobody has.
+    pub(crate) fn bytes_free(&self) -> u64 {
+        u64::from(self.pool.free_pages()) * self.page_bytes
+    }
+
+    /// Returns the bytes allocations have.
+    pub(crate) fn bytes_used(&self) -> u64 {
+        let withheld = u64::from(self.withheld) * self.page_bytes;
+        self.bytes() - self.bytes_free() - withheld
+    }
+
+    /// Returns the bytes that injections took out of use.
+    pub(crate) fn bytes_withheld(&self) -> u64 {
+        u64::from(self.withheld) * self.page_bytes
+    }
+
+    /// Returns the length of the longest run nobody has.
+    pub(crate) fn largest_free(&self) -> u64 {
+        u64::from(self.pool.largest_run()) * self.page_bytes
+    }
+
+    /// Returns the bytes whose frames are adjacent.
+    pub(crate) fn bytes_contiguous(&self) -> u64 {
+        match self.kind {
+            SegmentKind::Memory => u64::from(self.contiguous_pages) * self.page_bytes,
+            SegmentKind::Aperture => 0,
+        }
+    }
+
+    /// Returns the bytes a client can ever get, by contiguity.
+    pub(crate) fn capacity(&self) -> (u64, u64) {
+        let limit = self.commit_limit.min(self.bytes());
+        let contiguous = u64::from(self.contiguous_pages) * self.page_bytes;
+        (limit, contiguous.min(limit))
+    }
+
+    /// Takes `bytes` of free memory out of use, lowest offsets first, instead of what an earlier
+    /// reservation took.
+    ///
+    /// # Errors
+    ///
+    /// - `ENOSPC`: less is free. Nothing has changed.
+    /// - `ENOMEM`: no memory.
+    pub(super) fn reserve(&mut self, bytes: u64) -> Result {
+        let pages = self.pages_for(bytes).ok_or(ENOSPC)?;
+        self.reserved.reserve(1, GFP_KERNEL)?;
+        let held: u32 = self.reserved.iter().map(Chain::pages).sum();
+        if pages > self.pool.free_pages().saturating_add(held) {
+            return Err(ENOSPC);
+        }
+        while let Some(chain) = self.reserved.pop() {
+            self.withheld -= chain.pages();
+            self.pool.give(chain);
+        }
+        if pages == 0 {
+            while let Some(chain) = self.fragments.pop() {
+                self.withheld -= chain.pages();
+                self.pool.give(chain);
+            }
+            return Ok(());
+        }
+        let mut left = pages;
+        while left > 0 {
+            let run = self.pool.free_runs().next().ok_or(ENOSPC)?;
+            let count = left.min(run.end - run.start);
+            let chain = self
+                .pool
+                .take_at(run.start..run.start + count)
+                .map_err(|_| ENOSPC)?;
+            self.withheld += count;
+            left -= count;
+            self.reserved.push(chain, GFP_KERNEL)?;
+        }
+        Ok(())
+    }
+
+    /// Takes every second free page out of use.
+    ///
+    /// # Errors
+    ///
+    /// - `ENOMEM`: no memory.
+    pub(super) fn fragment(&mut self) -> Result {
+        let mut page = 0;
+        loop {
+            let run = self.pool.free_runs().find(|run| run.end > page);
+            let Some(run) = run else {
+                return Ok(());
+            };
+            let first = run.start.max(page);
+            self.fragments.reserve(1, GFP_KERNEL)?;
+            if let Ok(chain) = self.pool.take_at(first..first + 1) {
+                self.withheld += 1;
+                self.fragments.push(chain, GFP_KERNEL)?;
+            }
+            page = first + 2;
+        }
+    }
+}
+
+/// Who lies in a segment, in the order of use.
+#[derive(Clone)]
+struct Occupants<'a> {
+    segment: &'a Segment,
+    /// Where to look next; [`None`] at the end.
+    next: Option<u64>,
+}
+
+impl<'a> Iterator for Occupants<'a> {
+    type Item = (u64, &'a Arc<Allocation>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let cursor = self.segment.recent.cursor_lower_bound(&self.next?)?;
+        let stamp = *cursor.current().0;
+        self.next = stamp.checked_add(1);
+        Some((stamp, self.segment.recent.get(&stamp)?))
+    }
+}

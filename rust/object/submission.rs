@@ -1,0 +1,517 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Submissions: DMA buffers with their lists, from acceptance to their end.
+//!
+//! Acceptance copies nothing from user memory: the door has done that, and what is checked here is
+//! what will run (DMA-24). After it, a submission owns everything its completion can need: its
+//! commands, claims on its allocations, their backing pages, and the buffers that carry it through
+//! the node. It is then moved along, never copied:
+//!
+//! | where | who moves it on |
+//! |---|---|
+//! | queue of its context | waits are satisfied and nothing is in front of it ([`super::context`]) |
+//! | worker | its allocations are in their places and pinned ([`super::worker`]) |
+//! | prepared | the paging in front of it is complete ([`super::scheduler`]) |
+//! | node | it ends, or is stopped |
+//!
+//! In this version a submission runs whole: what does not fit together is refused as `TOO_LARGE`.
+
+use kernel::{
+    list::{
+        define_list_arc_field_getter,
+        impl_list_arc_safe,
+        impl_list_item,
+        ListArc,
+        ListArcField,
+        ListLinks, //
+    },
+    new_spinlock,
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc,
+        SpinLock, //
+    },
+};
+
+use crate::{
+    abstractions::clock,
+    backend::{
+        buffer::Commands,
+        Buffer, //
+    },
+    object::{
+        acceptance,
+        allocation::{
+            Access,
+            Allocation,
+            Hold, //
+        },
+        context::Context,
+        fence::{
+            Fence,
+            Waiter, //
+        },
+        placement::Paged,
+    },
+    units::Place,
+};
+
+// The lists of a submission and the kinds of its refusal, handed through to the door.
+pub(crate) use crate::policy::patching::{
+    Kind,
+    Patch,
+    PatchKind, //
+};
+
+/// A fence and a value.
+pub(crate) struct Point {
+    /// The fence.
+    pub(crate) fence: Arc<Fence>,
+    /// The value.
+    pub(crate) value: u64,
+}
+
+/// An element of the allocation list.
+pub(crate) struct Named {
+    /// The allocation; [`None`] is the NULL element.
+    pub(crate) hold: Option<Hold>,
+    /// How the list says it is used.
+    pub(crate) access: Access,
+    /// The instance; all ones is the current one.
+    pub(crate) instance: u32,
+    /// Where it is: what the caller presumes, and on return what is known at submit time.
+    pub(crate) place: Option<Place>,
+}
+
+/// Whether the commands of a submission run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Execution {
+    /// They do.
+    Full,
+    /// Everything is done but running them (NULL_RENDER).
+    Null,
+}
+
+/// What SUBMIT_PATCHED asks for, decoded and resolved.
+pub(crate) struct Request {
+    /// The command buffer.
+    pub(crate) commands: KVVec<u32>,
+    /// Whether it runs.
+    pub(crate) execution: Execution,
+    /// The allocation list.
+    pub(crate) named: KVVec<Named>,
+    /// The patch list.
+    pub(crate) patches: KVVec<Patch>,
+    /// Fences to wait for.
+    pub(crate) waits: KVVec<Point>,
+    /// Fences to signal.
+    pub(crate) signals: KVVec<Point>,
+}
+
+/// A submission that was accepted.
+pub(crate) struct Accepted {
+    /// Its number on the context.
+    pub(crate) id: u64,
+    /// The allocation list, with the places known at submit time.
+    pub(crate) places: KVVec<Option<Place>>,
+}
+
+/// Why a submission was refused.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Refused {
+    /// The errno.
+    pub(crate) error: Error,
+    /// Submit error kind of the interface, 0 for none.
+    pub(crate) kind: u32,
+    /// What it is about.
+    pub(crate) index: u32,
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Self {
+        Self {
+            error,
+            kind: 0,
+            index: 0,
+        }
+    }
+}
+
+impl From<kernel::alloc::AllocError> for Refused {
+    fn from(_: kernel::alloc::AllocError) -> Self {
+        ENOMEM.into()
+    }
+}
+
+impl From<crate::policy::patching::Refused> for Refused {
+    fn from(refused: crate::policy::patching::Refused) -> Self {
+        let error = match refused.kind {
+            Kind::Access => EACCES,
+            Kind::Offered => EBUSY,
+            Kind::TooLarge => ENOSPC,
+            Kind::BadHandle => ENOENT,
+            _ => EINVAL,
+        };
+        Self {
+            error,
+            kind: refused.kind.number(),
+            index: refused.index,
+        }
+    }
+}
+
+/// What a submission is doing; the states of SUBMIT_QUERY.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// For fences, or for what is in front of it.
+    Waiting,
+    /// Its memory is being prepared.
+    Paging,
+    /// It is in the queue of its node.
+    Ready,
+    /// It ended.
+    Done,
+    /// It was thrown away.
+    Cancelled,
+    /// It was at fault.
+    Faulted,
+}
+
+/// Everything SUBMIT_QUERY says.
+#[derive(Clone, Copy)]
+pub(crate) struct Report {
+    /// What it is doing.
+    pub(crate) state: State,
+    /// Why it did not run to its end.
+    pub(crate) error: Option<Error>,
+    /// Portions that ran.
+    pub(crate) portions: u32,
+    /// Operands that had to be written.
+    pub(crate) patches_written: u32,
+    /// What was paged for it.
+    pub(super) paged: Paged,
+    /// When it was accepted.
+    pub(crate) queued_ns: u64,
+    /// When it went to its node.
+    pub(crate) start_ns: u64,
+    /// When it ended.
+    pub(crate) end_ns: u64,
+}
+
+impl Report {
+    /// Returns the bytes brought in on its behalf.
+    pub(crate) fn paged_in(&self) -> u64 {
+        self.paged.bytes_in
+    }
+
+    /// Returns the bytes pushed out on its behalf.
+    pub(crate) fn paged_out(&self) -> u64 {
+        self.paged.bytes_out
+    }
+}
+
+/// What is remembered of a submission after its end.
+#[pin_data]
+pub(crate) struct Record {
+    #[pin]
+    report: SpinLock<Report>,
+}
+
+impl Record {
+    fn new() -> Result<Arc<Self>> {
+        let report = Report {
+            state: State::Waiting,
+            error: None,
+            portions: 0,
+            patches_written: 0,
+            paged: Paged::default(),
+            queued_ns: clock::now_ns(),
+            start_ns: 0,
+            end_ns: 0,
+        };
+        Arc::pin_init(
+            pin_init!(Self {
+                report <- new_spinlock!(report, "Record::report"),
+            }),
+            GFP_KERNEL_ACCOUNT,
+        )
+    }
+
+    /// Returns what is known.
+    pub(crate) fn report(&self) -> Report {
+        *self.report.lock()
+    }
+
+    /// Changes what is known.
+    pub(super) fn update(&self, change: impl FnOnce(&mut Report)) {
+        change(&mut self.report.lock());
+    }
+}
+
+/// An allocation that must be in its place while a submission runs.
+pub(super) struct Need {
+    hold: Hold,
+    /// How the commands use it; [`None`] if they do not, and it has to be there all the same.
+    access: Option<Access>,
+    paged_in: Atomic<bool>,
+}
+
+impl Need {
+    /// Returns a need.
+    pub(super) fn new(hold: Hold, access: Option<Access>) -> Self {
+        Self {
+            hold,
+            access,
+            paged_in: Atomic::new(false),
+        }
+    }
+
+    /// Returns the allocation.
+    pub(super) fn allocation(&self) -> &Arc<Allocation> {
+        self.hold.allocation()
+    }
+
+    /// Notes whether content was brought in for the submission.
+    pub(super) fn note(&self, paged_in: bool) {
+        self.paged_in.store(paged_in, Relaxed);
+    }
+
+    /// Returns whether content was brought in for the submission; only the first to ask is told.
+    pub(super) fn take_note(&self) -> bool {
+        self.paged_in.xchg(false, Relaxed)
+    }
+}
+
+/// What changes while a submission moves along. Belongs to whoever moves it.
+pub(super) struct Progress {
+    /// Kept place of a wait in the order of the node.
+    pub(super) wait: Option<ListArc<Buffer>>,
+    /// The commands.
+    pub(super) dma: Option<ListArc<Buffer>>,
+    /// Kept place of the signals in the order of the node.
+    pub(super) signal: Option<ListArc<Buffer>>,
+    /// Places of the named allocations while they are pinned.
+    pub(super) places: KVVec<Place>,
+    /// The paging buffer behind which everything is in its place.
+    pub(super) settled: u64,
+}
+
+/// An accepted submission.
+#[pin_data]
+pub(crate) struct Submission {
+    context: Arc<Context>,
+    /// Its number on the adapter.
+    number: u64,
+    needs: KVVec<Need>,
+    /// For each element of the allocation list, which need it is; all ones for NULL.
+    elements: KVVec<u32>,
+    patches: KVVec<Patch>,
+    waits: KVVec<Point>,
+    signals: KVVec<Point>,
+    execution: Execution,
+    record: Arc<Record>,
+    /// Whether it was stopped or went wrong.
+    failed: Atomic<bool>,
+    /// Its number on the context; written once, when it is accepted.
+    id: Atomic<u64>,
+    /// Memory for the waits.
+    #[pin]
+    waiters: SpinLock<KVVec<Waiter>>,
+    progress: ListArcField<Progress>,
+    #[pin]
+    links: ListLinks,
+}
+
+impl_list_arc_safe! {
+    impl ListArcSafe<0> for Submission { untracked; }
+}
+
+impl_list_item! {
+    impl ListItem<0> for Submission { using ListLinks { self.links }; }
+}
+
+/// Accepts a submission, or refuses it as a whole.
+///
+/// # Errors
+///
+/// [`Refused`]: nothing has changed, but for one case: in mode PATCHED_EXPLICIT, naming something
+/// without a residency reference puts the device in error.
+///
+/// Requirements: DMA-7, DMA-8, DMA-13, DMA-24, SEG-20.
+pub(crate) fn submit(context: &Arc<Context>, request: Request) -> Result<Accepted, Refused> {
+    let device = context.device();
+    device.ensure_active()?;
+    let adapter = device.adapter();
+    let commitment = acceptance::check(context, &request)?;
+    let elements = acceptance::elements(&request.named)?;
+    let needs = acceptance::needs(context, &request.named)?;
+    let mut waiters = KVVec::with_capacity(request.waits.len(), GFP_KERNEL_ACCOUNT)?;
+    for point in request.waits.iter().rev() {
+        let waiter = Fence::waiter(point.value, context.number(), context.clone())?;
+        waiters.push(waiter, GFP_KERNEL_ACCOUNT)?;
+    }
+    let places = KVVec::with_capacity(needs.len(), GFP_KERNEL_ACCOUNT)?;
+    let runs = !request.commands.is_empty();
+    let signals = !runs || !request.signals.is_empty();
+    let wait = match request.waits.is_empty() {
+        true => None,
+        false => Some(Buffer::new(0)?),
+    };
+    let signal = if signals { Some(Buffer::new(0)?) } else { None };
+    let dma = if runs {
+        let mut buffer = Buffer::with_commands(Commands::from_words(request.commands))?;
+        let grants = &mut buffer.contents_mut().grants;
+        grants.reserve(needs.len(), GFP_KERNEL_ACCOUNT)?;
+        Some(buffer)
+    } else {
+        None
+    };
+    let known = acceptance::places(adapter, &request.named)?;
+    let record = Record::new()?;
+    let progress = Progress {
+        wait,
+        dma,
+        signal,
+        places,
+        settled: 0,
+    };
+    let submission = ListArc::pin_init(
+        try_pin_init!(Submission {
+            context: context.clone(),
+            number: adapter.next_submission(),
+            needs,
+            elements,
+            patches: request.patches,
+            waits: request.waits,
+            signals: request.signals,
+            execution: request.execution,
+            record,
+            failed: Atomic::new(false),
+            id: Atomic::new(0),
+            waiters <- new_spinlock!(waiters, "Submission::waiters"),
+            progress: ListArcField::new(progress),
+            links <- ListLinks::new(),
+        }),
+        GFP_KERNEL_ACCOUNT,
+    )?;
+    commitment.commit(&request.named);
+    let id = context.accept(submission)?;
+    Ok(Accepted { id, places: known })
+}
+
+impl Submission {
+    define_list_arc_field_getter! {
+        pub(super) fn progress(&self) -> &Progress { progress }
+        pub(super) fn progress_mut(&mut self) -> &mut Progress { progress }
+    }
+
+    /// Returns its context.
+    pub(super) fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    /// Returns its number on the adapter.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Returns its number on the context.
+    pub(super) fn id(&self) -> u64 {
+        self.id.load(Relaxed)
+    }
+
+    /// Gives it its number on the context.
+    pub(super) fn set_id(&self, id: u64) {
+        self.id.store(id, Relaxed);
+    }
+
+    /// Returns what must be in its place while it runs.
+    pub(super) fn needs(&self) -> &[Need] {
+        &self.needs
+    }
+
+    /// Returns the need that element `index` of the allocation list is, or [`None`] for NULL.
+    pub(super) fn element(&self, index: u32) -> Option<(usize, &Need)> {
+        // CAST: `usize` has 64 bits wherever this driver runs.
+        let need = *self.elements.get(index as usize)? as usize;
+        Some((need, self.needs.get(need)?))
+    }
+
+    /// Returns its patch list.
+    pub(super) fn patches(&self) -> &[Patch] {
+        &self.patches
+    }
+
+    /// Returns what it waits for.
+    pub(super) fn waits(&self) -> &[Point] {
+        &self.waits
+    }
+
+    /// Returns what it signals.
+    pub(super) fn signals(&self) -> &[Point] {
+        &self.signals
+    }
+
+    /// Returns whether its commands run.
+    pub(super) fn execution(&self) -> Execution {
+        self.execution
+    }
+
+    /// Returns what will be remembered of it.
+    pub(super) fn record(&self) -> &Arc<Record> {
+        &self.record
+    }
+
+    /// Takes the memory for its next wait; waits come in the order of the list.
+    pub(super) fn take_waiter(&self) -> Option<Waiter> {
+        self.waiters.lock().pop()
+    }
+
+    /// Counts it as a user of everything it needs.
+    pub(super) fn begin_use(&self) {
+        for need in &self.needs {
+            if let Some(access) = need.access {
+                need.hold.begin_use(access);
+            }
+        }
+    }
+
+    /// Ends its use of everything, before it was pinned.
+    pub(super) fn end_use(&self) {
+        for need in &self.needs {
+            if let Some(access) = need.access {
+                need.hold.end_use(access);
+            }
+            Allocation::reconsider(need.hold.allocation());
+        }
+    }
+
+    /// Ends its use of everything it has pinned.
+    pub(super) fn release(&self) {
+        for need in &self.needs {
+            if let Some(access) = need.access {
+                need.hold.end_use(access);
+            }
+            Allocation::unpin(need.hold.allocation(), need.access);
+        }
+    }
+
+    /// Returns whether it shall not run any more.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.context.is_closed()
+    }
+
+    /// Notes that it was stopped or went wrong.
+    pub(super) fn fail(&self) {
+        self.failed.store(true, Relaxed);
+    }
+
+    /// Returns whether it was stopped or went wrong.
+    pub(super) fn has_failed(&self) -> bool {
+        self.failed.load(Relaxed)
+    }
+}

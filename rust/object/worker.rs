@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The worker: one ordered work item per adapter that carries out memory requests.
+//!
+//! Three kinds of request reach it: commands of paging queues, submissions that are next on their
+//! context, and allocations that ask for attention (their claims or references are gone, or the CPU
+//! wants to touch them out of reach). It carries out each in turn: a request that must wait for
+//! running work is left in its place and tried again when something has completed, and holds up only
+//! what comes behind it on its own queue (RES-9). The worker never waits for anything but a free
+//! paging buffer, and never allocates.
+//!
+//! It alone hands portions to the nodes, so that they arrive in the order in which their memory was
+//! prepared.
+//!
+//! # Locking
+//!
+//! `Worker::inbox` (rank 6, spinlock) protects what has arrived. `Worker::desk` (rank 0, mutex) is
+//! what the worker has before it; nobody else takes it, except the debug commands.
+
+use kernel::{
+    list::{
+        List,
+        ListArc, //
+    },
+    new_mutex,
+    new_spinlock,
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Acquire,
+            Release, //
+        },
+        Arc,
+        Mutex,
+        SpinLock, //
+    },
+    workqueue::{
+        impl_has_work,
+        new_work,
+        Work,
+        WorkItem, //
+    },
+};
+
+use crate::{
+    abstractions::{
+        trace,
+        work::OrderedQueue, //
+    },
+    object::{
+        adapter::Adapter,
+        allocation::Allocation,
+        command::Command,
+        paging::Builder,
+        paging_queue::Priority,
+        placement::{
+            Behalf,
+            Mover,
+            Paged,
+            Refusal,
+            Residency, //
+        },
+        residence::Wish,
+        scheduler,
+        submission::Submission, //
+    },
+};
+
+/// The worker of an adapter.
+#[pin_data]
+pub(crate) struct Worker {
+    queue: OrderedQueue,
+    held: Atomic<bool>,
+    #[pin]
+    inbox: SpinLock<Inbox>,
+    #[pin]
+    desk: Mutex<Desk>,
+    /// The adapter it works for; none before it is set up and after it is shut down.
+    #[pin]
+    adapter: SpinLock<Option<Arc<Adapter>>>,
+    #[pin]
+    work: Work<Worker>,
+}
+
+impl_has_work! {
+    impl HasWork<Self> for Worker { self.work }
+}
+
+/// What has arrived.
+struct Inbox {
+    /// Commands by priority, [`Priority::Low`] first.
+    commands: [List<Command>; 3],
+    submissions: List<Submission>,
+    attention: List<Allocation>,
+}
+
+/// What the worker has before it.
+pub(super) struct Desk {
+    /// Commands by priority, each list in the order of arrival.
+    commands: [List<Command>; 3],
+    /// Submissions whose memory is to be prepared.
+    submissions: List<Submission>,
+    /// Submissions that are prepared, in this order; they go to their nodes when the paging in
+    /// front of them is complete.
+    pub(super) prepared: List<Submission>,
+    /// Allocations whose last operations are outstanding.
+    departing: List<Allocation>,
+    pub(super) builder: Builder,
+    /// Completion values given out, per node.
+    pub(super) node_fences: KVec<u64>,
+    /// Numbers each pass, so that a queue can be seen to be blocked in this one.
+    pass: u64,
+}
+
+impl Worker {
+    /// Makes a worker without an adapter.
+    ///
+    /// # Errors
+    ///
+    /// - `ENOMEM`: no memory.
+    pub(super) fn new(nodes: usize) -> Result<Arc<Self>> {
+        let desk = Desk {
+            commands: [const { List::new() }; 3],
+            submissions: List::new(),
+            prepared: List::new(),
+            departing: List::new(),
+            builder: Builder::new()?,
+            node_fences: KVec::from_elem(0, nodes, GFP_KERNEL)?,
+            pass: 0,
+        };
+        let inbox = Inbox {
+            commands: [const { List::new() }; 3],
+            submissions: List::new(),
+            attention: List::new(),
+        };
+        let queue = OrderedQueue::new(c"vidmm-worker")?;
+        Arc::pin_init(
+            pin_init!(Self {
+                queue,
+                held: Atomic::new(false),
+                inbox <- new_spinlock!(inbox, "Worker::inbox"),
+                desk <- new_mutex!(desk, "Worker::desk"),
+                adapter <- new_spinlock!(None, "Worker::adapter"),
+                work <- new_work!("Worker::work"),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Lets the worker work for `adapter`, or for nobody.
+    pub(super) fn serve(&self, adapter: Option<Arc<Adapter>>) {
+        let mut adapter = adapter;
+        core::mem::swap(&mut *self.adapter.lock(), &mut adapter);
+        drop(adapter);
+    }
+
+    /// Lets the worker look at what has arrived.
+    pub(super) fn kick(this: &Arc<Self>) {
+        let _ = this.queue.enqueue(this.clone());
+    }
+
+    /// Waits until the worker has looked at everything.
+    pub(super) fn flush(&self) {
+        self.queue.flush();
+    }
+
+    /// Makes the worker take nothing more, or go on.
+    pub(super) fn hold(this: &Arc<Self>, held: bool) {
+        this.held.store(held, Release);
+        if !held {
+            Self::kick(this);
+        }
+    }
+
+    /// Returns whether the worker takes nothing.
+    pub(super) fn is_held(&self) -> bool {
+        self.held.load(Acquire)
+    }
+
+    /// Hands a command over. The caller kicks.
+    pub(super) fn push_command(this: &Arc<Self>, command: ListArc<Command>) {
+        let priority = command.queue().priority();
+        let mut inbox = this.inbox.lock();
+        if let Some(commands) = inbox.commands.get_mut(priority.index()) {
+            commands.push_back(command);
+        }
+    }
+
+    /// Hands over a submission that is next on its context.
+    pub(super) fn push_submission(this: &Arc<Self>, submission: ListArc<Submission>) {
+        this.inbox.lock().submissions.push_back(submission);
+        Self::kick(this);
+    }
+
+    /// Asks the worker to look at an allocation.
+    pub(super) fn attend(this: &Arc<Self>, allocation: &Arc<Allocation>) {
+        // An allocation that is on the list already will be looked at anyway.
+        if let Some(entry) = ListArc::try_from_arc_or_drop(allocation.clone()) {
+            this.inbox.lock().attention.push_back(entry);
+        }
+        Self::kick(this);
+    }
+
+    /// Runs `task` in the place of the worker: nothing else is decided meanwhile. For debug
+    /// commands.
+    pub(super) fn in_place<R>(
+        &self,
+        adapter: &Adapter,
+        task: impl FnOnce(&mut Mover<'_>) -> R,
+    ) -> R {
+        let mut desk = self.desk.lock();
+        let mut residency = adapter.residency().lock();
+        let mut mover = desk.mover(adapter, &mut residency, trace::Cause::Move);
+        let result = task(&mut mover);
+        desk.builder.flush(adapter.paging());
+        result
+    }
+
+    /// Takes in what has arrived and does what can be done.
+    fn pass(&self, adapter: &Adapter) {
+        let mut desk = self.desk.lock();
+        let desk = &mut *desk;
+        desk.pass += 1;
+        self.attend_all(adapter, desk);
+        self.take_in(desk);
+        desk.depart(adapter);
+        for priority in [Priority::High, Priority::Normal, Priority::Low] {
+            desk.serve_commands(adapter, priority);
+            if priority == Priority::High {
+                desk.prepare_submissions(adapter);
+            }
+        }
+        scheduler::dispatch(adapter, desk);
+    }
+
+    fn take_in(&self, desk: &mut Desk) {
+        let mut inbox = self.inbox.lock();
+        for (arrived, waiting) in inbox.commands.iter_mut().zip(desk.commands.iter_mut()) {
+            waiting.push_all_back(arrived);
+        }
+        desk.submissions.push_all_back(&mut inbox.submissions);
+    }
+
+    /// Looks at every allocation that asked for it. One that must wait asks again when what it waits
+    /// for has ended.
+    fn attend_all(&self, adapter: &Adapter, desk: &mut Desk) {
+        loop {
+            let entry = self.inbox.lock().attention.pop_front();
+            let Some(entry) = entry else { break };
+            let allocation = entry.into_arc();
+            if allocation.is_abandoned() {
+                desk.release(adapter, allocation);
+            } else {
+                desk.grant_wish(adapter, &allocation);
+            }
+        }
+        desk.builder.flush(adapter.paging());
+    }
+}
+
+impl WorkItem for Worker {
+    type Pointer = Arc<Self>;
+
+    fn run(this: Arc<Self>) {
+        if this.held.load(Acquire) {
+            return;
+        }
+        let adapter = this.adapter.lock().clone();
+        if let Some(adapter) = adapter {
+            this.pass(&adapter);
+        }
+    }
+}
+
+impl Desk {
+    /// Returns the number of the pass.
+    pub(super) fn pass(&self) -> u64 {
+        self.pass
+    }
+
+    fn mover<'a>(
+        &'a mut self,
+        adapter: &'a Adapter,
+        residency: &'a mut Residency,
+        cause: trace::Cause,
+    ) -> Mover<'a> {
+        Mover {
+            adapter,
+            line: adapter.paging(),
+            residency,
+            builder: &mut self.builder,
+            cause,
+            behalf: Behalf::Work,
+            paged: Paged::default(),
+        }
+    }
+
+    /// Takes the place of an allocation that nobody claims; it is forgotten when its last
+    /// operations are complete.
+    fn release(&mut self, adapter: &Adapter, allocation: Arc<Allocation>) {
+        let mut residency = adapter.residency().lock();
+        self.mover(adapter, &mut residency, trace::Cause::Discard)
+            .discard(&allocation);
+        drop(residency);
+        if let Some(entry) = ListArc::try_from_arc_or_drop(allocation) {
+            self.departing.push_back(entry);
+        }
+    }
+
+    /// Forgets allocations whose last operations are complete.
+    fn depart(&mut self, adapter: &Adapter) {
+        self.builder.flush(adapter.paging());
+        let completed = adapter.paging().completed();
+        let mut waiting = List::new();
+        while let Some(entry) = self.departing.pop_front() {
+            if entry.residence().lock().is_settled(completed) {
+                entry.into_arc().retire();
+            } else {
+                waiting.push_back(entry);
+            }
+        }
+        self.departing.push_all_back(&mut waiting);
+    }
+
+    /// Moves an allocation out, if it shall leave and can.
+    fn grant_wish(&mut self, adapter: &Adapter, allocation: &Arc<Allocation>) {
+        let mut residency = adapter.residency().lock();
+        let cause = {
+            let mut residence = allocation.residence().lock();
+            // Who needs it now says so again when it has ended.
+            let stays = residence.pins > 0
+                || (residence.wish == Wish::Leave
+                    && (residence.references > 0 || allocation.is_busy()));
+            match residence.wish {
+                Wish::None => return,
+                Wish::Leave if residence.references > 0 => {
+                    residence.wish = Wish::None;
+                    return;
+                }
+                _ if stays => return,
+                Wish::Leave => trace::Cause::Evict,
+                Wish::Reach => trace::Cause::Pressure,
+            }
+        };
+        self.mover(adapter, &mut residency, cause)
+            .leave(allocation, cause);
+    }
+
+    /// Carries out the commands of one priority as far as possible.
+    fn serve_commands(&mut self, adapter: &Adapter, priority: Priority) {
+        let mut commands = List::new();
+        if let Some(waiting) = self.commands.get_mut(priority.index()) {
+            commands.push_all_back(waiting);
+        }
+        let mut blocked = List::new();
+        while let Some(mut command) = commands.pop_front() {
+            let queue = command.queue().clone();
+            let served = !queue.is_blocked_in(self.pass)
+                && adapter.paging().is_roomy()
+                && self.serve(adapter, &mut command);
+            if served {
+                crate::object::paging::Line::signal(adapter.paging(), command);
+            } else {
+                queue.block_in(self.pass);
+                blocked.push_back(command);
+            }
+        }
+        if let Some(waiting) = self.commands.get_mut(priority.index()) {
+            waiting.push_all_back(&mut blocked);
+        }
+    }
+
+    /// Carries out one command; says whether it is done.
+    fn serve(&mut self, adapter: &Adapter, command: &mut ListArc<Command>) -> bool {
+        let queue = command.queue().number();
+        let value = *command.value();
+        let mut residency = adapter.residency().lock();
+        let mut served = Ok(());
+        let mut brought = 0;
+        for allocation in command.allocations() {
+            let mut mover = self.mover(adapter, &mut residency, trace::Cause::Resident);
+            mover.behalf = Behalf::Command { queue, value };
+            served = mover.bring(allocation.allocation());
+            if served.is_err() {
+                break;
+            }
+            brought += 1;
+        }
+        for allocation in command.allocations().iter().take(brought) {
+            Allocation::unpin(allocation.allocation(), None);
+        }
+        drop(residency);
+        if served.is_err() {
+            self.builder.flush(adapter.paging());
+            return false;
+        }
+        if let Some(first) = command.allocations().first() {
+            trace::resident_step(|| trace::ResidentStep {
+                at: trace::Where::Worker,
+                step: 3,
+                allocation: first.object_id(),
+                queue,
+                fence: value,
+            });
+        }
+        self.builder.flush(adapter.paging());
+        true
+    }
+
+    /// Prepares the memory of submissions as far as possible.
+    fn prepare_submissions(&mut self, adapter: &Adapter) {
+        let mut submissions = List::new();
+        submissions.push_all_back(&mut self.submissions);
+        let mut blocked = List::new();
+        while let Some(mut submission) = submissions.pop_front() {
+            if submission.is_cancelled() {
+                scheduler::drop_cancelled(submission);
+                continue;
+            }
+            if !adapter.paging().is_roomy() {
+                blocked.push_back(submission);
+                continue;
+            }
+            match self.prepare(adapter, &mut submission) {
+                Ok(()) => {
+                    scheduler::prepared(self, submission);
+                }
+                Err(Refusal::Occupied) => blocked.push_back(submission),
+                Err(Refusal::NoPlace) => scheduler::fail_memory(submission),
+            }
+        }
+        self.submissions.push_all_back(&mut blocked);
+    }
+
+    /// Brings in and pins everything a submission needs, or nothing.
+    fn prepare(
+        &mut self,
+        adapter: &Adapter,
+        submission: &mut ListArc<Submission>,
+    ) -> Result<(), Refusal> {
+        let mut residency = adapter.residency().lock();
+        let mut mover = self.mover(adapter, &mut residency, trace::Cause::Resident);
+        let mut brought = 0;
+        let mut result = Ok(());
+        for need in submission.needs() {
+            let before = mover.paged;
+            result = mover.bring(need.allocation());
+            if result.is_err() {
+                break;
+            }
+            brought += 1;
+            need.note(mover.paged.bytes_in > before.bytes_in);
+        }
+        let paged = mover.paged;
+        submission.record().update(|report| report.paged.add(paged));
+        if result.is_err() {
+            for need in submission.needs().iter().take(brought) {
+                Allocation::unpin(need.allocation(), None);
+            }
+        } else {
+            scheduler::locate(&residency, submission);
+        }
+        drop(residency);
+        self.builder.flush(adapter.paging());
+        result
+    }
+}
