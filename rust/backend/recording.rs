@@ -14,6 +14,10 @@ use kernel::{
     new_spinlock,
     prelude::*,
     sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
         Arc,
         SpinLock, //
     }, //
@@ -54,13 +58,9 @@ use crate::{
     abstractions::params::Parameters,
     units::{
         NodeOrdinal,
-        Place, //
+        Place,
+        Run, //
     }, //
-};
-
-use kernel::sync::atomic::{
-    Atomic,
-    Relaxed, //
 };
 
 /// How many things it remembers until they are taken.
@@ -106,7 +106,7 @@ pub(crate) struct RecordedOperation {
 impl RecordedOperation {
     /// Returns `operation` in words.
     fn new(operation: &Operation<'_>) -> Self {
-        let first = |runs: &[crate::units::Run]| runs.first().map(|run| run.place);
+        let first = |runs: &[Run]| runs.first().map(|run| run.place);
         let (to, from, bytes, pattern) = match *operation {
             Operation::Fill { pattern, to } => (first(to), None, total(to), pattern),
             Operation::Transfer { from, to } => (first(to), first(from), total(to), 0),
@@ -380,5 +380,67 @@ impl EngineContext for Context {
 
     fn as_any(&self) -> &dyn Any {
         self
+    }
+}
+
+#[kernel::macros::kunit_tests(vidmm_backend_recording)]
+mod tests {
+    use super::*;
+    use crate::units::SegmentId;
+
+    /// Returns a recorder in the shape of the conformance suite.
+    fn recorder() -> Result<Arc<Recorder>> {
+        Recorder::new(&super::super::conformance::shape())
+    }
+
+    #[test]
+    fn buffers_wait_until_they_are_completed() -> Result {
+        let recorder = recorder()?;
+        let node = NodeOrdinal(0);
+        for cookie in 1..=3 {
+            let mut buffer = Buffer::new(0)?;
+            buffer.contents_mut().kind = Kind::Dma;
+            buffer.contents_mut().cookie = cookie;
+            assert_eq!(recorder.submit(node, buffer), cookie);
+        }
+        assert_eq!(recorder.queued(node), 3);
+        assert!(recorder.complete(node, Outcome::Done));
+        assert_eq!(recorder.queued(node), 2);
+        assert_eq!(recorder.complete_all(node), 2);
+        assert!(!recorder.complete(node, Outcome::Done));
+        assert_eq!(recorder.take()?.len(), 3);
+        assert_eq!(recorder.take()?.len(), 0);
+        Ok(())
+    }
+
+    #[test]
+    fn parts_of_operations_are_recorded() -> Result {
+        let recorder = recorder()?;
+        let place = |offset| {
+            SegmentId::new(1)
+                .map(|id| Place::new(id, offset))
+                .ok_or(EINVAL)
+        };
+        let runs = [Run::new(place(0)?, 64), Run::new(place(4096)?, 32)];
+        let operation = Operation::Discard { what: &runs };
+        let mut progress = Progress::default();
+        let mut commands = Commands::with_capacity(8)?;
+        recorder.fail_next(Failure::BufferFull, 1);
+        let full = recorder.build(&mut commands, &operation, &mut progress);
+        assert_eq!((full, progress.0), (Err(Full), 0));
+        let full = recorder.build(&mut commands, &operation, &mut progress);
+        assert_eq!((full, progress.0), (Err(Full), 64));
+        commands.clear();
+        let done = recorder.build(&mut commands, &operation, &mut progress);
+        assert_eq!((done, progress.0), (Ok(()), 96));
+        let mut bytes = 0;
+        for recorded in &recorder.take()? {
+            if let Recorded::Built(operation) = recorded {
+                assert!(operation.name == Name::Discard);
+                bytes += operation.bytes;
+            }
+        }
+        assert_eq!(bytes, 96);
+        Ok(())
     }
 }

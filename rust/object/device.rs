@@ -171,7 +171,7 @@ impl Device {
     }
 
     /// Returns what its residency requirement list asks for, behind its lock.
-    pub(super) fn demands(&self) -> &Mutex<Demands> {
+    pub(crate) fn demands(&self) -> &Mutex<Demands> {
         &self.demands
     }
 

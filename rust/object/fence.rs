@@ -116,6 +116,7 @@ pub(crate) enum Reached {
 #[pin_data]
 pub(crate) struct Fence {
     number: u64,
+    process: u64,
     purpose: Purpose,
     value_slot: Slot,
     #[pin]
@@ -147,6 +148,7 @@ impl Fence {
         let fence = Arc::pin_init(
             pin_init!(Self {
                 number: adapter.next_number(),
+                process: client.id(),
                 purpose,
                 value_slot,
                 name <- name::Slot::new(),
@@ -173,6 +175,11 @@ impl Fence {
     /// Returns its number, unique on the adapter.
     pub(crate) fn number(&self) -> u64 {
         self.number
+    }
+
+    /// Returns the number of the client it belongs to.
+    pub(crate) fn process(&self) -> u64 {
+        self.process
     }
 
     /// Returns what it is for.

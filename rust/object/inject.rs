@@ -19,10 +19,6 @@ use crate::{
             Sleep, //
         },
     },
-    backend::{
-        Failure,
-        Flow, //
-    },
     object::{
         adapter::Adapter,
         allocation::Allocation,
@@ -33,6 +29,13 @@ use crate::{
         NodeOrdinal,
         SegmentId, //
     },
+};
+
+// What can be disturbed, handed through to the debug files.
+pub(crate) use crate::backend::{
+    operation::Name as OperationName,
+    Failure,
+    Flow, //
 };
 
 /// Where `move` puts an allocation.

@@ -6,7 +6,13 @@ use kernel::{
     fmt,
     new_spinlock,
     prelude::*,
-    sync::SpinLock, //
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        SpinLock, //
+    }, //
 };
 
 /// The longest name, in bytes.
@@ -41,16 +47,24 @@ impl Name {
     }
 }
 
-impl fmt::Display for Name {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Name {
+    /// Returns the text.
+    pub(crate) fn as_str(&self) -> &str {
         let bytes = self.text.get(..usize::from(self.len)).unwrap_or_default();
-        f.write_str(core::str::from_utf8(bytes).unwrap_or_default())
+        core::str::from_utf8(bytes).unwrap_or_default()
     }
 }
 
-/// Where an object keeps its name; empty until it gets one.
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What an object is called, by people and by its client; nothing else depends on it.
 #[pin_data]
 pub(crate) struct Slot {
+    handle: Atomic<u32>,
     #[pin]
     name: SpinLock<Option<KBox<Name>>>,
 }
@@ -59,6 +73,7 @@ impl Slot {
     /// Returns a slot without a name.
     pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
+            handle: Atomic::new(0),
             name <- new_spinlock!(None, "Slot::name"),
         })
     }
@@ -75,6 +90,16 @@ impl Slot {
         };
         core::mem::swap(&mut *self.name.lock(), &mut name);
         Ok(())
+    }
+
+    /// Notes the handle by which the client knows the object; 0 when it is gone.
+    pub(crate) fn set_handle(&self, handle: u32) {
+        self.handle.store(handle, Relaxed);
+    }
+
+    /// Returns the handle, for the debug files.
+    pub(crate) fn handle(&self) -> u32 {
+        self.handle.load(Relaxed)
     }
 
     /// Returns the name.

@@ -80,7 +80,10 @@ impl<T: Send + Sync> Registry<T> {
     }
 
     /// Walks the list in the order of the numbers, holding no lock while `visit` runs.
-    pub(crate) fn for_each(&self, mut visit: impl FnMut(&Arc<T>) -> Result) -> Result {
+    pub(crate) fn for_each<E>(
+        &self,
+        mut visit: impl FnMut(&Arc<T>) -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut next = 0;
         while let Some((number, object)) = self.at_least(next) {
             visit(&object)?;

@@ -126,6 +126,11 @@ impl Summary {
 
 /// Returns the length of the longest run of ones in `bits`.
 fn longest_ones(bits: u64) -> u32 {
+    // Most words have one run.
+    let run = bits.checked_shr(bits.trailing_zeros()).unwrap_or(0);
+    if run & run.wrapping_add(1) == 0 {
+        return run.trailing_ones();
+    }
     // The element for 2^n has a bit wherever 2^n ones begin.
     let mut powers = [0; 7];
     let mut starts = bits;
@@ -267,13 +272,6 @@ impl<'a, const HIGH: bool> View<'a, HIGH> {
         }
     }
 
-    /// Returns the sum of the children of a node that are `pages` pages each.
-    #[inline]
-    pub(super) fn join(&self, node: u32, pages: u32) -> Summary {
-        let (near, far) = Self::children(node);
-        self.summary(near, pages).then(self.summary(far, pages))
-    }
-
     /// Returns the largest piece at the beginning of `range`, which is not empty.
     fn piece(&self, range: &Range<u32>) -> Piece {
         let position = range.start / LEAF_PAGES;
@@ -364,14 +362,11 @@ impl<'a, const HIGH: bool> View<'a, HIGH> {
         while node < self.leaves {
             let (near, far) = Self::children(node);
             let near_sum = self.summary(near, half);
-            if near_sum.longest >= need {
-                node = near;
-            } else {
-                let across = near_sum
-                    .trailing
-                    .wrapping_add(self.summary(far, half).leading);
+            node = near;
+            if near_sum.longest < need {
                 offset = offset.wrapping_add(half);
-                if across >= need {
+                let leading = self.summary(far, half).leading;
+                if near_sum.trailing.wrapping_add(leading) >= need {
                     return offset.checked_sub(near_sum.trailing);
                 }
                 node = far;

@@ -12,6 +12,8 @@ use kernel::{
     }, //
 };
 
+use core::ops::Range;
+
 use crate::{
     abstractions::{
         clock,
@@ -63,6 +65,18 @@ pub(super) struct Returned {
     pub(super) outcome: Outcome,
     /// Its completion value.
     pub(super) fence: u64,
+}
+
+/// What a node is given to run.
+pub(super) struct Portion<'a> {
+    /// The core's own number of it.
+    pub(super) cookie: u64,
+    /// Client commands.
+    pub(super) words: &'a [u32],
+    /// The dwords of them that run.
+    pub(super) range: Range<usize>,
+    /// The memory they may touch; empty: all.
+    pub(super) grants: &'a [Run],
 }
 
 /// Takes buffers back and remembers their order.
@@ -162,7 +176,13 @@ impl<'a> Bench<'a> {
         cookie: u64,
         words: &[u32],
     ) -> Result<u64> {
-        self.submit_portion(node, context, collector, cookie, words, 0..words.len())
+        let whole = Portion {
+            cookie,
+            words,
+            range: 0..words.len(),
+            grants: &[],
+        };
+        self.submit_portion(node, context, collector, whole)
     }
 
     /// Submits a portion of client commands.
@@ -171,17 +191,18 @@ impl<'a> Bench<'a> {
         node: NodeOrdinal,
         context: &Arc<dyn EngineContext>,
         collector: &Arc<Collector>,
-        cookie: u64,
-        words: &[u32],
-        portion: core::ops::Range<usize>,
+        portion: Portion<'_>,
     ) -> Result<u64> {
-        let mut copy = KVVec::with_capacity(words.len(), GFP_KERNEL)?;
-        copy.extend_from_slice(words, GFP_KERNEL)?;
-        let mut buffer = Buffer::with_commands(Commands::from_words(copy))?;
+        let mut words = KVVec::with_capacity(portion.words.len(), GFP_KERNEL)?;
+        words.extend_from_slice(portion.words, GFP_KERNEL)?;
+        let mut buffer = Buffer::with_commands(Commands::from_words(words))?;
         let contents = buffer.contents_mut();
+        contents
+            .grants
+            .extend_from_slice(portion.grants, GFP_KERNEL)?;
         contents.kind = Kind::Dma;
-        contents.portion = portion;
-        contents.cookie = cookie;
+        contents.portion = portion.range;
+        contents.cookie = portion.cookie;
         contents.context = Some(context.clone());
         contents.completion = Some(collector.clone());
         Ok(self.backend.submit(node, buffer))

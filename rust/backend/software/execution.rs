@@ -228,10 +228,9 @@ impl Execution<'_> {
     fn poll(&mut self, address: u64, mask: u64, value: u64) -> Result<(), Halt> {
         let place = self.reach(address, 8)?;
         let memory = self.memory;
-        let seen = self.interruption.poll(|| match memory.load(place) {
+        self.interruption.poll(|| match memory.load(place) {
             Some(word) => (word & mask == value & mask).then_some(Ok(())),
             None => Some(Err(Halt::OutOfRange(address))),
-        })?;
-        seen
+        })?
     }
 }

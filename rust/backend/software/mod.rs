@@ -107,6 +107,12 @@ pub(crate) struct Engine {
     workers: UnboundQueue,
 }
 
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.shut_down();
+    }
+}
+
 /// What all nodes work on.
 struct Shared {
     /// The memory of the segments.

@@ -1,19 +1,50 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The software engine passes the conformance suite, and its parser refuses what it must.
+//! The software engine passes the conformance suite, and keeps the rules that are its own.
 
 use super::Engine;
-use crate::backend::{
-    conformance,
-    Backend, //
+use crate::{
+    abstractions::params::Parameters,
+    backend::{
+        conformance,
+        Backend, //
+    }, //
 };
 
-/// Makes a fresh engine, lets it be checked, and ends it.
-fn check(with: fn(&dyn Backend) -> conformance::Verdict) -> conformance::Verdict {
-    let engine = Engine::new(&conformance::shape())?;
+/// Makes a fresh engine of some shape, lets it be checked, and ends it.
+fn check(
+    shape: Parameters,
+    with: fn(&dyn Backend) -> conformance::Verdict,
+) -> conformance::Verdict {
+    let engine = Engine::new(&shape)?;
     let verdict = with(&*engine);
     engine.shut_down();
     verdict
+}
+
+/// The shape without save and restore of contexts.
+fn forgetful() -> Parameters {
+    Parameters {
+        save_restore: Some(false),
+        ..conformance::shape()
+    }
+}
+
+/// The shape with random delays.
+fn delayed() -> Parameters {
+    Parameters {
+        seed: Some(42),
+        delay_us: Some(50),
+        ..conformance::shape()
+    }
+}
+
+/// The shape without memory segments and without a paging node.
+fn integrated() -> Parameters {
+    Parameters {
+        profile: Some(c"INT"),
+        ..Parameters::default()
+    }
 }
 
 /// Declares a test for each check of the conformance suite.
@@ -26,9 +57,26 @@ macro_rules! conformance_suite {
             $(
                 #[test]
                 fn $check() {
-                    assert_eq!(check(conformance::$check), Ok(true));
+                    assert_eq!(check(conformance::shape(), conformance::$check), Ok(true));
                 }
             )+
+
+            #[test]
+            fn registers_are_lost_without_save_and_restore() {
+                assert_eq!(check(forgetful(), conformance::registers_are_lost), Ok(true));
+            }
+
+            #[test]
+            fn delays_change_no_result() {
+                assert_eq!(check(delayed(), conformance::values_are_right), Ok(true));
+                assert_eq!(check(delayed(), conformance::node_keeps_order), Ok(true));
+            }
+
+            #[test]
+            fn operations_are_executed_at_once_without_paging_node() {
+                let verdict = check(integrated(), conformance::system_memory_is_reached);
+                assert_eq!(verdict, Ok(true));
+            }
         }
     };
 }
@@ -48,6 +96,8 @@ conformance_suite! {
     nodes_run_at_once,
     stop_ends_work,
     outside_is_an_error,
+    grants_are_kept,
+    system_memory_is_reached,
     lost_completion_needs_stop,
     shut_down_gives_back_all,
 }

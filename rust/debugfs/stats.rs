@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `stats`: counters since the module was loaded, and how many objects are alive.
+
+use kernel::fmt;
+
+use crate::object::{
+    adapter::Adapter,
+    inject::OperationName,
+    registry::Registry, //
+};
+
+pub(super) fn show(adapter: &Adapter, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let registries = adapter.registries();
+    let alive = [
+        ("clients", count(&registries.clients)),
+        ("devices", count(&registries.devices)),
+        ("allocations", count(&registries.allocations)),
+        ("contexts", count(&registries.contexts)),
+        ("queues", count(&registries.queues)),
+        ("fences", count(&registries.fences)),
+    ];
+    for (what, count) in alive {
+        writeln!(f, "{what}: {count}")?;
+    }
+    let statistics = adapter.backend().statistics();
+    let operations = statistics.operations.iter().zip(statistics.operation_bytes);
+    for (name, (count, bytes)) in OperationName::ALL.iter().zip(operations) {
+        writeln!(f, "operations_{}: {count}", name.as_str())?;
+        writeln!(f, "operation_bytes_{}: {bytes}", name.as_str())?;
+    }
+    let counters = [
+        ("packets", statistics.packets),
+        ("packet_bytes", statistics.packet_bytes),
+        ("buffers", statistics.buffers),
+        ("dummy_hits", statistics.dummy_hits),
+        ("paging_completed", adapter.paging().completed()),
+    ];
+    for (what, count) in counters {
+        writeln!(f, "{what}: {count}")?;
+    }
+    Ok(())
+}
+
+fn count<T: Send + Sync>(registry: &Registry<T>) -> u64 {
+    let mut count = 0;
+    let _ = registry.for_each(|_| {
+        count += 1;
+        Ok::<_, fmt::Error>(())
+    });
+    count
+}

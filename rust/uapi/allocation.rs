@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! ALLOC_CREATE, ALLOC_QUERY.
+
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+use crate::object::{
+    allocation::{
+        self,
+        Allocation,
+        Description,
+        Flag,
+        Flags,
+        Hold, //
+    },
+    device::Device,
+    residence::Location, //
+};
+
+use super::{
+    abi::{
+        self,
+        AllocCreate,
+        AllocInfo,
+        AllocQuery,
+        AllocState,
+        FAIL_INDEX_NONE, //
+    },
+    dispatch::{
+        argument,
+        Answered, //
+    },
+    file::File,
+    handle::{
+        Kind,
+        Object,
+        Publication, //
+    },
+    list::{
+        self,
+        Blame,
+        Empty,
+        List,
+        Refused, //
+    },
+};
+
+/// Allocation flags whose features are there.
+const FLAGS_KNOWN: u32 =
+    abi::ALLOC_CPU_VISIBLE | abi::ALLOC_ACCESSED_PHYSICALLY | abi::ALLOC_READ_ONLY;
+
+argument! {
+    AllocCreate:
+    flags flags;
+    zero pad;
+    results;
+    report fail_index = FAIL_INDEX_NONE
+}
+
+argument! {
+    AllocQuery:
+    flags flags;
+    zero;
+    results;
+    report fail_index = FAIL_INDEX_NONE
+}
+
+/// Makes allocations: all of the list, or none.
+///
+/// # Errors
+///
+/// - `EOPNOTSUPP`: a flag, a kind of caching or a segment list whose feature is not there.
+/// - `EINVAL`: a field that does not apply is not zero, or what [`allocation::create`] says.
+/// - `ENOENT`: no such device.
+/// - `EIO`, `ENODEV`: the device is in error, or gone.
+/// - `ENOSPC`: no permitted segment could ever hold it, or the client has too many objects.
+/// - `ENOMEM`: no memory.
+pub(super) fn create<'a>(
+    file: &'a File,
+    argument: &mut AllocCreate,
+) -> Result<KVVec<Publication<'a>>> {
+    let fail_index = &mut argument.fail_index;
+    let mut infos: List<AllocInfo> =
+        List::read(&argument.infos, list::CREATIONS, Empty::Refused).blame(fail_index)?;
+    list::check_each(infos.as_slice(), check_known).blame(fail_index)?;
+    list::check_each(infos.as_slice(), check_applicable).blame(fail_index)?;
+    let device: Arc<Device> = file.handles().get(argument.device)?;
+    device.ensure_active()?;
+
+    let infos_mut = infos.as_mut_slice();
+    let mut created = KVVec::with_capacity(infos_mut.len(), GFP_KERNEL_ACCOUNT)?;
+    for (index, info) in infos_mut.iter_mut().enumerate() {
+        let publication = create_one(file, argument.device, &device, info)
+            .map_err(|error| Refused::at(index, error))
+            .blame(fail_index)?;
+        created.push(publication, GFP_KERNEL_ACCOUNT)?;
+    }
+    infos.write_back()?;
+    Ok(created)
+}
+
+fn create_one<'a>(
+    file: &'a File,
+    owner: u32,
+    device: &Arc<Device>,
+    info: &mut AllocInfo,
+) -> Result<Publication<'a>> {
+    let reservation = file.handles().reserve(Some(owner))?;
+    let hold = allocation::create(device, &describe(info))?;
+    let (offset, span) = hold.mapping();
+    info.handle = reservation.handle(Kind::Allocation);
+    info.object_id = hold.object_id();
+    info.mmap_offset = offset;
+    info.mmap_span = span;
+    info.slot_stride = span;
+    info.busy_offset = 0;
+    Ok(Publication::new(
+        file.client(),
+        reservation,
+        Object::Allocation(hold),
+    ))
+}
+
+/// Refuses what needs a feature that is not there.
+fn check_known(info: &AllocInfo) -> Result {
+    let writes_where_it_reads =
+        info.write_segments == 0 || info.write_segments == info.read_segments;
+    let caching = matches!(
+        info.caching,
+        abi::ALLOC_CACHING_DEFAULT | abi::ALLOC_CACHING_WRITE_BACK
+    );
+    if info.flags & !FLAGS_KNOWN != 0
+        || !writes_where_it_reads
+        || info.evict_segments != 0
+        || !caching
+    {
+        return Err(EOPNOTSUPP);
+    }
+    Ok(())
+}
+
+/// Refuses fields that do not apply.
+fn check_applicable(info: &AllocInfo) -> Result {
+    let primary = [info.width, info.height, info.pitch, info.format];
+    if info.rename_max != 0 || info.user_addr != 0 || primary != [0; 4] {
+        return Err(EINVAL);
+    }
+    if info.priority > abi::ALLOC_PRIORITY_MAXIMUM {
+        return Err(EINVAL);
+    }
+    Ok(())
+}
+
+fn describe(info: &AllocInfo) -> Description {
+    let mut flags = Flags::default();
+    for flag in [Flag::CpuVisible, Flag::AccessedPhysically, Flag::ReadOnly] {
+        // CAST: the number of a variant.
+        if info.flags & flag as u32 != 0 {
+            flags |= flag;
+        }
+    }
+    Description {
+        size: info.size,
+        align: info.align,
+        flags,
+        segments: info.read_segments,
+        preferred: info.preferred,
+        priority: match info.priority {
+            0 => abi::ALLOC_PRIORITY_NORMAL,
+            priority => priority,
+        },
+    }
+}
+
+/// Says where allocations are and what they are doing.
+///
+/// # Errors
+///
+/// - `ENOENT`: no such allocation.
+pub(super) fn query(file: &File, argument: &mut AllocQuery) -> Result<Answered> {
+    let fail_index = &mut argument.fail_index;
+    let mut items: List<AllocState> =
+        List::read(&argument.items, list::HANDLES, Empty::Refused).blame(fail_index)?;
+    for (index, item) in items.as_mut_slice().iter_mut().enumerate() {
+        let allocation: Hold = file
+            .handles()
+            .get(item.handle)
+            .map_err(|error| Refused::at(index, error))
+            .blame(fail_index)?;
+        *item = describe_state(item.handle, &allocation);
+    }
+    items.write_back()?;
+    Ok(Answered)
+}
+
+fn describe_state(handle: u32, allocation: &Allocation) -> AllocState {
+    let (residency, segment, dirty, references) = {
+        let residence = allocation.residence().lock();
+        let (residency, segment) = match residence.location() {
+            Location::Segment(id, _) => (abi::ALLOC_RESIDENCY_MEMORY, id.get()),
+            Location::Aperture(_) => (abi::ALLOC_RESIDENCY_SYSTEM, aperture(allocation)),
+            Location::System => (abi::ALLOC_RESIDENCY_SYSTEM, abi::SEGMENT_ID_SYSTEM),
+            Location::Nowhere => (abi::ALLOC_RESIDENCY_NOT_RESIDENT, abi::SEGMENT_ID_NONE),
+        };
+        let dirty = residence.gpu_dirty();
+        (residency, segment, dirty, residence.references())
+    };
+    let flags = [
+        (dirty, abi::ALLOC_STATE_GPU_DIRTY),
+        (allocation.is_locked(), abi::ALLOC_STATE_LOCKED),
+        (allocation.is_busy(), abi::ALLOC_STATE_BUSY),
+    ];
+    let (mmap_offset, mmap_span) = allocation.mapping();
+    AllocState {
+        handle,
+        residency,
+        segment,
+        flags: flags
+            .iter()
+            .filter(|(set, _)| *set)
+            .fold(0, |flags, (_, flag)| flags | flag),
+        priority: allocation.priority(),
+        resident_refs: references,
+        instances: 1,
+        current: 0,
+        size: allocation.size(),
+        object_id: allocation.object_id(),
+        mmap_offset,
+        mmap_span,
+    }
+}
+
+/// Returns the id of the aperture.
+fn aperture(allocation: &Allocation) -> u32 {
+    let capabilities = allocation.adapter().backend().capabilities();
+    capabilities
+        .aperture()
+        .map_or(abi::SEGMENT_ID_NONE, |aperture| aperture.id.get())
+}

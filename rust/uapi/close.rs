@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! CLOSE.
+
+use kernel::prelude::*;
+
+use crate::{
+    abstractions::wait_queue::{
+        Deadline,
+        Sleep, //
+    },
+    object::adapter::Adapter,
+};
+
+use super::{
+    abi::{
+        self,
+        Close,
+        FAIL_INDEX_NONE, //
+    },
+    dispatch::{
+        argument,
+        Done, //
+    },
+    file::File,
+    handle::Object,
+    list::{
+        self,
+        Blame,
+        Empty,
+        List, //
+    },
+};
+
+argument! {
+    Close:
+    flags flags;
+    zero;
+    results;
+    report fail_index = FAIL_INDEX_NONE
+}
+
+/// Drops names: all of the list, or none. A device takes along what it owns.
+///
+/// # Errors
+///
+/// - `ENOENT`: no such object, or named twice.
+/// - `EBUSY`: a paging fence without its queue.
+/// - `EINTR`: a signal while waiting for storage to go; the names are dropped.
+pub(super) fn close(file: &File, argument: &mut Close) -> Result<Done> {
+    let fail_index = &mut argument.fail_index;
+    let handles: List<u32> =
+        List::read(&argument.handles, list::HANDLES, Empty::Refused).blame(fail_index)?;
+    let client = file.client();
+    if argument.flags & abi::CLOSE_SYNC == 0 {
+        file.handles()
+            .close(handles.as_slice(), |object| object.close(client))
+            .blame(fail_index)?;
+        return Ok(Done);
+    }
+    let mut storage = KVVec::with_capacity(handles.as_slice().len(), GFP_KERNEL_ACCOUNT)?;
+    file.handles()
+        .close(handles.as_slice(), |object| {
+            if let Object::Allocation(allocation) = &object {
+                // Without memory for its number, nobody waits for what a device takes along.
+                let _ = storage.push(allocation.object_id(), GFP_KERNEL_ACCOUNT);
+            }
+            object.close(client);
+        })
+        .blame(fail_index)?;
+    wait_until_gone(file.adapter(), &storage)?;
+    Ok(Done)
+}
+
+/// Waits until the storage of allocations that have been closed is gone.
+fn wait_until_gone(adapter: &Adapter, storage: &[u64]) -> Result {
+    let allocations = &adapter.registries().allocations;
+    for &object_id in storage {
+        adapter
+            .released()
+            .wait(Sleep::Interruptible, Deadline::Never, || {
+                (!allocations.contains(object_id)).then_some(())
+            })
+            .map_err(|_| EINTR)?;
+    }
+    Ok(())
+}
