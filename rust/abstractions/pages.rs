@@ -87,7 +87,8 @@ impl Charge {
             | bindings::__GFP_NOWARN;
 
         if order == 0 {
-            flags
+            // Whoever asks for too much is told so, and nobody is killed for it.
+            flags | 1 << bindings::___GFP_RETRY_MAYFAIL_BIT
         } else {
             flags & !RECLAIM | 1 << bindings::___GFP_NORETRY_BIT
         }

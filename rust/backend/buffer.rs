@@ -237,6 +237,12 @@ pub(crate) enum Outcome {
 
 /// Who is told that a buffer is complete.
 pub(crate) trait Completion: Send + Sync {
+    /// The node begins to run the buffer at the head of its queue, which is of this kind.
+    ///
+    /// Called at most once for each submitted buffer, before it is complete, from process context
+    /// with no lock held.
+    fn begin(&self, _kind: Kind) {}
+
     /// Takes the buffer back.
     ///
     /// Called exactly once for each submitted buffer, in the order of submission on each node, from

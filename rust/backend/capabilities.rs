@@ -31,6 +31,7 @@ pub(crate) struct Capabilities {
     /// Display sources.
     pub(crate) sources: u32,
     /// The GPU MMU, if there is one.
+    #[allow(dead_code)]
     pub(crate) translation: Option<Translation>,
 }
 
@@ -236,7 +237,8 @@ pub(crate) enum UpdateMode {
     CpuVirtual,
 }
 
-/// The GPU MMU.
+/// The GPU MMU. It is checked at registration, whether or not anything is translated yet.
+#[allow(dead_code)]
 #[derive(Clone, Debug)]
 pub(crate) struct Translation {
     /// Page-table levels.

@@ -109,7 +109,7 @@ fn show_place(
                 list.add_run(adapter, run)?;
             }
             if segment.visible {
-                cpu = "segment";
+                cpu = "direct";
             }
         }
     } else if let Some(backing) = residence.backing() {

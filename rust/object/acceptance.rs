@@ -113,11 +113,7 @@ fn listed(named: &[Named]) -> Result<KVVec<Listed>, Refused> {
 }
 
 /// Reads the packets and checks each operand against the lists.
-fn check_patches(
-    context: &Context,
-    request: &Request,
-    listed: &[Listed],
-) -> Result<(), Refused> {
+fn check_patches(context: &Context, request: &Request, listed: &[Listed]) -> Result<(), Refused> {
     let adapter = context.device().adapter();
     let backend = adapter.backend();
     let words = request.commands.len();
@@ -219,7 +215,7 @@ fn check_references(context: &Context, named: &[Named]) -> Result<(), Refused> {
             context.device().fail(device::Offence {
                 state: device::State::ErrorDma,
                 context: context.number(),
-                node: context.node().0,
+                node: Some(context.node().0),
                 submission: 0,
                 offset: 0,
             });
@@ -260,7 +256,10 @@ pub(super) fn needs(context: &Context, named: &[Named]) -> Result<KVVec<Need>, R
     let mut needs = KVVec::with_capacity(named.len(), GFP_KERNEL_ACCOUNT)?;
     for element in named {
         if let Some(hold) = &element.hold {
-            needs.push(Need::new(hold.clone(), Some(element.access)), GFP_KERNEL_ACCOUNT)?;
+            needs.push(
+                Need::new(hold.clone(), Some(element.access)),
+                GFP_KERNEL_ACCOUNT,
+            )?;
         }
     }
     if context.mode() == Mode::PatchedExplicit {

@@ -359,7 +359,9 @@ impl Drop for Attached {
     fn drop(&mut self) {
         let adapter = &self.0;
         for (ordinal, _) in (0..).zip(&adapter.backend.capabilities().nodes) {
-            let _ = adapter.backend.set_flow(NodeOrdinal(ordinal), Flow::Running);
+            let _ = adapter
+                .backend
+                .set_flow(NodeOrdinal(ordinal), Flow::Running);
         }
         Worker::hold(&adapter.worker, false);
         // From here on everything completes at once, stopped: nobody is left to see its result.

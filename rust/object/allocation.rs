@@ -256,7 +256,10 @@ pub(crate) fn create(device: &Arc<Device>, description: &Description) -> Result<
         }),
         GFP_KERNEL_ACCOUNT,
     )?;
-    adapter.registries().allocations.add(object_id, &allocation)?;
+    adapter
+        .registries()
+        .allocations
+        .add(object_id, &allocation)?;
     allocation.trace(trace::Life::Create);
     client.usage().add(Sum::Total, fitted.size);
     if let Some(token) = token.dismiss() {

@@ -50,10 +50,7 @@ impl Command {
     /// # Errors
     ///
     /// - `ENOMEM`: no memory.
-    pub(super) fn new(
-        queue: &Arc<PagingQueue>,
-        allocations: KVVec<Hold>,
-    ) -> Result<ListArc<Self>> {
+    pub(super) fn new(queue: &Arc<PagingQueue>, allocations: KVVec<Hold>) -> Result<ListArc<Self>> {
         ListArc::pin_init(
             try_pin_init!(Self {
                 queue: queue.clone(),

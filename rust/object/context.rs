@@ -509,7 +509,7 @@ impl Context {
             self.device.fail(device::Offence {
                 state: device::State::ErrorDma,
                 context: self.number,
-                node: self.node.0,
+                node: Some(self.node.0),
                 submission: first.id(),
                 offset: u64::from(offset),
             });
@@ -549,6 +549,19 @@ pub(super) enum Discarded {
 pub(super) const LAST: u64 = 1;
 
 impl Completion for Context {
+    fn begin(&self, kind: Kind) {
+        if kind != Kind::Dma {
+            return;
+        }
+        let mut inner = self.inner.lock();
+        if let Some(first) = inner.flight.cursor_front().peek_next() {
+            first.arc().record().update(|report| {
+                report.state = State::Running;
+                report.start_ns = clock::now_ns();
+            });
+        }
+    }
+
     fn complete(&self, mut buffer: ListArc<Buffer>, outcome: Outcome) {
         let contents = buffer.contents_mut();
         let (kind, last) = (contents.kind, contents.cookie == LAST);

@@ -12,10 +12,7 @@
 //! under it after the place has changed. An insertion that saw the old place is over before the
 //! removal begins.
 
-use kernel::{
-    prelude::*,
-    sync::Arc, //
-};
+use kernel::sync::Arc;
 
 use crate::{
     abstractions::{
@@ -62,12 +59,7 @@ impl AllocationMapping {
 
     /// Puts `pages` pages from the device-file offset `offset` on in place, once the allocation
     /// can be reached.
-    fn touch(
-        &self,
-        offset: u64,
-        pages: u64,
-        mut insert: impl FnMut(Frame) -> Outcome,
-    ) -> Outcome {
+    fn touch(&self, offset: u64, pages: u64, mut insert: impl FnMut(Frame) -> Outcome) -> Outcome {
         let allocation = self.hold.allocation();
         let Some(offset) = offset.checked_sub(self.start) else {
             return Outcome::BUS_ERROR;
@@ -78,8 +70,9 @@ impl AllocationMapping {
                 Found::Nothing => return Outcome::BUS_ERROR,
                 Found::Uncommitted => match allocation.commit() {
                     Ok(()) => true,
-                    Err(error) if error == ENOMEM => return Outcome::OUT_OF_MEMORY,
-                    Err(_) => false,
+                    // Reclaim was tried. An answer of "out of memory" would let the task try for
+                    // ever, or have somebody killed for it.
+                    Err(_) => return Outcome::BUS_ERROR,
                 },
                 Found::Moving(settled) => wait_settled(allocation.adapter(), settled),
                 Found::OutOfReach => wait_in_reach(allocation),

@@ -8,11 +8,10 @@
 //! # Locking
 //!
 //! `Device::state` and `Device::contexts` are spinlocks of rank 5; `Device::demands` is a mutex of
-//! rank 3, see [`super::residency`].
+//! rank 1, see [`super::residency`].
 
 use kernel::{
-    new_mutex,
-    new_spinlock,
+    new_mutex, new_spinlock,
     prelude::*,
     rbtree::{
         RBTree,
@@ -84,7 +83,7 @@ pub(crate) struct Offence {
     /// The context at fault.
     pub(crate) context: u64,
     /// Its node.
-    pub(crate) node: u32,
+    pub(crate) node: Option<u32>,
     /// The submission at fault.
     pub(crate) submission: u64,
     /// Byte offset of the packet at fault.
@@ -240,7 +239,7 @@ impl Device {
         *state = Snapshot {
             state: offence.state,
             context: offence.context,
-            node: Some(offence.node),
+            node: offence.node,
             submission: offence.submission,
             offset: offence.offset,
             time_ns: clock::now_ns(),

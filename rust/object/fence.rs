@@ -327,6 +327,8 @@ impl Fence {
 impl Inner {
     fn reached(&self, value: u64) -> Reached {
         match self.poison {
+            // Whoever closed a context has reached what it had reached.
+            Some(error) if error == ECANCELED && self.value >= value => Reached::Yes,
             Some(error) => Reached::Poisoned(error),
             None if self.value >= value => Reached::Yes,
             None => Reached::No,

@@ -12,8 +12,7 @@
 //! The content of a slot is written under the lock of its fence.
 
 use kernel::{
-    new_mutex,
-    new_spinlock,
+    new_mutex, new_spinlock,
     prelude::*,
     sync::{
         Arc,

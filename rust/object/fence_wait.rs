@@ -135,11 +135,9 @@ pub(crate) fn wait(
         }
     }
     let result = loop {
-        let woken = sleeper
-            .queue
-            .wait(Sleep::Interruptible, deadline, || {
-                sleeper.called.xchg(false, Full).then_some(())
-            });
+        let woken = sleeper.queue.wait(Sleep::Interruptible, deadline, || {
+            sleeper.called.xchg(false, Full).then_some(())
+        });
         match (look(points, quorum), woken) {
             (Ok(None), Ok(())) => {}
             (Ok(None), Err(Woken::Signal)) => break Err(EINTR.into()),

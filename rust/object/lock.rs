@@ -12,8 +12,7 @@ use kernel::{
 
 use crate::{
     abstractions::{
-        clock,
-        trace,
+        clock, trace,
         wait_queue::{
             Deadline,
             Sleep,
@@ -64,7 +63,11 @@ pub(crate) enum Locked {
 /// - `EAGAIN`: it is in use and [`Patience::DoNotWait`].
 /// - `ETIME`: it is in use until the deadline.
 /// - `EINTR`: a signal.
-pub(crate) fn lock(allocation: &Allocation, purpose: Purpose, patience: Patience) -> Result<Locked> {
+pub(crate) fn lock(
+    allocation: &Allocation,
+    purpose: Purpose,
+    patience: Patience,
+) -> Result<Locked> {
     if !allocation.flags().contains(Flag::CpuVisible) {
         return Err(EOPNOTSUPP);
     }

@@ -187,12 +187,14 @@ impl Line {
 
     /// Takes a buffer; waits for one if all are on their way.
     fn take(&self) -> Option<ListArc<Buffer>> {
-        let taken = self.settled.wait(Sleep::Uninterruptible, Deadline::Never, || {
-            let mut pool = self.pool.lock();
-            let buffer = pool.buffers.pop_front()?;
-            pool.free_buffers -= 1;
-            Some(buffer)
-        });
+        let taken = self
+            .settled
+            .wait(Sleep::Uninterruptible, Deadline::Never, || {
+                let mut pool = self.pool.lock();
+                let buffer = pool.buffers.pop_front()?;
+                pool.free_buffers -= 1;
+                Some(buffer)
+            });
         taken.ok()
     }
 
@@ -306,13 +308,25 @@ impl Builder {
         let mut to = Chopped::new(to);
         let mut runs = core::mem::take(&mut self.to);
         while to.take_all(&mut runs) {
-            self.build(line, &Operation::Fill { pattern: 0, to: &runs }, why);
+            self.build(
+                line,
+                &Operation::Fill {
+                    pattern: 0,
+                    to: &runs,
+                },
+                why,
+            );
         }
         self.to = runs;
     }
 
     /// Builds Discard.
-    pub(super) fn discard(&mut self, line: &Arc<Line>, what: impl Iterator<Item = Run>, why: Reason) {
+    pub(super) fn discard(
+        &mut self,
+        line: &Arc<Line>,
+        what: impl Iterator<Item = Run>,
+        why: Reason,
+    ) {
         let mut what = Chopped::new(what);
         let mut runs = core::mem::take(&mut self.from);
         while what.take_all(&mut runs) {

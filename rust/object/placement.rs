@@ -175,9 +175,7 @@ impl Residency {
                 SegmentId::SYSTEM,
                 residence.backing().map_or(0, |backing| backing.address()),
             )),
-            Location::Aperture(chain) => {
-                self.segment(self.aperture()?)?.place_in(chain, 0)
-            }
+            Location::Aperture(chain) => self.segment(self.aperture()?)?.place_in(chain, 0),
             Location::Segment(id, chain) => self.segment(*id)?.place_in(chain, 0),
         }
     }
@@ -269,7 +267,9 @@ impl Mover<'_> {
         let shape = allocation.shape();
         let segment = self.residency.segment_mut(choice.segment)?;
         match segment.kind {
-            SegmentKind::Aperture if shape.contiguity == Contiguity::Loose => Some(Location::System),
+            SegmentKind::Aperture if shape.contiguity == Contiguity::Loose => {
+                Some(Location::System)
+            }
             SegmentKind::Aperture => segment.take(&shape, choice.from).map(Location::Aperture),
             SegmentKind::Memory => segment
                 .take(&shape, choice.from)
@@ -278,11 +278,7 @@ impl Mover<'_> {
     }
 
     /// Lets others leave a segment and takes the place that becomes free.
-    fn make_room(
-        &mut self,
-        allocation: &Allocation,
-        choice: Choice,
-    ) -> Result<Location, Refusal> {
+    fn make_room(&mut self, allocation: &Allocation, choice: Choice) -> Result<Location, Refusal> {
         let shape = allocation.shape();
         if shape.contiguity == Contiguity::Contiguous {
             // The commit limit may ask for more than the stretch of pages does.
@@ -347,8 +343,7 @@ impl Mover<'_> {
         let segment = find(segments, id).ok_or(Refusal::NoPlace)?;
         let window = segment.window(shape).ok_or(Refusal::NoPlace)?;
         segment.map_out(occupants);
-        let place =
-            eviction::contiguous(&window, occupants).map_err(|_| refusal(segment))?;
+        let place = eviction::contiguous(&window, occupants).map_err(|_| refusal(segment))?;
         let mut count = 0;
         for (victim, slot) in eviction::victims(occupants, &place).zip(victims.iter_mut()) {
             *slot = victim;
@@ -400,7 +395,8 @@ impl Mover<'_> {
                 let place = self.place_at(id, chain);
                 self.announce(allocation, None, place);
                 if let Some(place) = place {
-                    self.builder.map_aperture(self.line, place, backing.runs(), why);
+                    self.builder
+                        .map_aperture(self.line, place, backing.runs(), why);
                 }
                 if let Some(segment) = self.residency.segment_mut(id) {
                     if let Some(node) = residence.take_node() {
@@ -525,10 +521,12 @@ impl Mover<'_> {
             Destination::Elsewhere => {
                 let here = current.map(|place| named(place.segment));
                 let others = placement::order(allocation.preferred(), allocation.segments());
-                let first = here.filter(|id| Some(*id) != aperture).map(|segment| Choice {
-                    segment,
-                    from: placement::End::Low,
-                });
+                let first = here
+                    .filter(|id| Some(*id) != aperture)
+                    .map(|segment| Choice {
+                        segment,
+                        from: placement::End::Low,
+                    });
                 let choices = Iterator::chain(
                     first.into_iter(),
                     others.filter(|choice| Some(choice.segment) != here),

@@ -29,7 +29,11 @@ impl Presence {
     /// # Errors
     ///
     /// Whatever keeps the backend from creating its side.
-    pub(super) fn new(backend: &Arc<dyn Backend>, begin: ObjectCall, end: ObjectCall) -> Result<Self> {
+    pub(super) fn new(
+        backend: &Arc<dyn Backend>,
+        begin: ObjectCall,
+        end: ObjectCall,
+    ) -> Result<Self> {
         backend.object(begin)?;
         Ok(Self {
             backend: backend.clone(),

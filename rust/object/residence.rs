@@ -181,8 +181,8 @@ impl Residence {
 
     /// Returns its pins, as the debug file shows them: portions, and residency in system memory.
     pub(crate) fn pins(&self) -> u32 {
-        let resident =
-            self.pinned_in_system || matches!(self.location, Location::System | Location::Aperture(_));
+        let resident = self.pinned_in_system
+            || matches!(self.location, Location::System | Location::Aperture(_));
         self.pins + u32::from(resident)
     }
 

@@ -33,7 +33,10 @@ use crate::{
             Demands,
             Entry, //
         },
-        device::Device,
+        device::{
+            self,
+            Device, //
+        },
         paging_queue::PagingQueue,
         residence::Wish,
         worker::Worker, //
@@ -85,6 +88,15 @@ impl Refused {
     }
 }
 
+/// What it means that a device cannot have what it asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Urgency {
+    /// The call fails.
+    MayFail,
+    /// The call fails, and the device is in error.
+    MustSucceed,
+}
+
 /// How allocations leave whose last reference is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Leaving {
@@ -107,7 +119,25 @@ pub(crate) enum Leaving {
 pub(crate) fn make_resident(
     queue: &Arc<PagingQueue>,
     allocations: KVVec<Hold>,
+    urgency: Urgency,
 ) -> Result<Answer, Refused> {
+    let answer = request(queue, allocations);
+    if let Err(refused) = &answer {
+        let no_memory = refused.error == ENOSPC || refused.error == ENOMEM;
+        if urgency == Urgency::MustSucceed && no_memory {
+            queue.device().fail(device::Offence {
+                state: device::State::ErrorMemory,
+                context: 0,
+                node: None,
+                submission: 0,
+                offset: 0,
+            });
+        }
+    }
+    answer
+}
+
+fn request(queue: &Arc<PagingQueue>, allocations: KVVec<Hold>) -> Result<Answer, Refused> {
     let device = queue.device();
     check_device(device, &allocations)?;
     for hold in &allocations {
@@ -223,21 +253,28 @@ fn count(device: &Device, allocations: &[Hold], entries: KVVec<Entry>) -> Result
     if demands.fit(&capacities) {
         return Ok(());
     }
-    for hold in allocations {
+    // Taken back from the end: the last one without which the rest fits is the first too many.
+    let mut index = None;
+    for (position, hold) in allocations.iter().enumerate().rev() {
         let mut residence = hold.residence().lock();
         residence.references -= 1;
-        if residence.references == 0 {
-            let entry = demands.remove(&hold.demand(), hold.object_id());
-            if let Some(entry) = entry {
-                let _ = surplus.push_within_capacity(entry);
-            }
+        if residence.references > 0 {
+            continue;
+        }
+        drop(residence);
+        if let Some(entry) = demands.remove(&hold.demand(), hold.object_id()) {
+            let _ = surplus.push_within_capacity(entry);
+        }
+        if index.is_none() && demands.fit(&capacities) {
+            index = Some(position);
         }
     }
-    let too_much = allocations.iter().map(|hold| hold.size()).sum();
+    drop(demands);
+    let bytes_to_trim = allocations.iter().map(|hold| hold.size()).sum();
     Err(Refused {
         error: ENOSPC,
-        index: None,
-        bytes_to_trim: too_much,
+        index,
+        bytes_to_trim,
     })
 }
 

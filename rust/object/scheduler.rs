@@ -12,10 +12,7 @@ use kernel::list::{
 };
 
 use crate::{
-    abstractions::{
-        clock,
-        trace, //
-    },
+    abstractions::trace,
     backend::{
         Buffer,
         Kind,
@@ -83,7 +80,7 @@ pub(super) fn fail_memory(submission: ListArc<Submission>) {
     context.device().fail(device::Offence {
         state: device::State::ErrorMemory,
         context: context.number(),
-        node: context.node().0,
+        node: Some(context.node().0),
         submission: submission.id(),
         offset: 0,
     });
@@ -179,7 +176,6 @@ fn hand_over(adapter: &Adapter, desk: &mut Desk, mut submission: ListArc<Submiss
     submission.record().update(|report| {
         report.state = State::Ready;
         report.portions = u32::from(fence != 0);
-        report.start_ns = clock::now_ns();
     });
     let signals_last = signal.is_some();
     context.depart(submission);
@@ -229,7 +225,9 @@ fn patch(adapter: &Adapter, submission: &ListArc<Submission>, buffer: &mut ListA
         .update(|report| report.patches_written = written);
     for (need, place) in submission.needs().iter().zip(places) {
         let bytes = need.allocation().size();
-        let _ = contents.grants.push_within_capacity(Run::new(*place, bytes));
+        let _ = contents
+            .grants
+            .push_within_capacity(Run::new(*place, bytes));
     }
     contents.whole();
     if submission.execution() == Execution::Null {

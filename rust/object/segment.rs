@@ -112,7 +112,10 @@ impl Segment {
                 SegmentKind::Memory => segment.contiguous / segment.page_bytes,
                 SegmentKind::Aperture => u64::from(pages),
             };
-            let words = KVVec::zeroed(PagePool::<KVVec<u64>, KVVec<Link>>::words(pages), GFP_KERNEL)?;
+            let words = KVVec::zeroed(
+                PagePool::<KVVec<u64>, KVVec<Link>>::words(pages),
+                GFP_KERNEL,
+            )?;
             // CAST: `usize` has 64 bits wherever this driver runs.
             let links = KVVec::from_elem(Link::default(), pages as usize, GFP_KERNEL)?;
             segments.push(

@@ -173,6 +173,8 @@ pub(crate) enum State {
     Paging,
     /// It is in the queue of its node.
     Ready,
+    /// Its commands run.
+    Running,
     /// It ended.
     Done,
     /// It was thrown away.
@@ -196,7 +198,7 @@ pub(crate) struct Report {
     pub(super) paged: Paged,
     /// When it was accepted.
     pub(crate) queued_ns: u64,
-    /// When it went to its node.
+    /// When its commands began to run.
     pub(crate) start_ns: u64,
     /// When it ended.
     pub(crate) end_ns: u64,

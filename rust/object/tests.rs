@@ -48,7 +48,8 @@ use crate::{
         residency::{
             self,
             Answer,
-            Leaving, //
+            Leaving,
+            Urgency, //
         },
         submission::Point,
     },
@@ -100,7 +101,8 @@ impl Fixture {
     fn make_resident(&self, hold: &Hold) -> Result<Answer> {
         let mut list = KVVec::new();
         list.push(hold.clone(), GFP_KERNEL)?;
-        residency::make_resident(&self.queue, list).map_err(|refused| refused.error)
+        residency::make_resident(&self.queue, list, Urgency::MayFail)
+            .map_err(|refused| refused.error)
     }
 
     fn evict(&self, hold: &Hold, leaving: Leaving) -> Result {

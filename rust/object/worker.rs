@@ -22,13 +22,12 @@ use kernel::{
         List,
         ListArc, //
     },
-    new_mutex,
-    new_spinlock,
+    new_mutex, new_spinlock,
     prelude::*,
     sync::{
         atomic::{
-            Atomic,
             Acquire,
+            Atomic,
             Release, //
         },
         Arc,

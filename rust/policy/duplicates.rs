@@ -4,9 +4,9 @@
 //!
 //! An allocation list may name 65536 allocations, in an order that a client chooses, and must not
 //! name the same instance of the same allocation twice. A radix sort brings equal ones together in
-//! linear time whatever the client does: it sorts the elements by one digit after the other, the least
-//! significant first. Object numbers of one client lie close together, so most digits are
-//! the same for all elements and are passed over.
+//! linear time whatever the client does: it sorts the elements by one digit after the other, the
+//! least significant first. Object numbers of one client lie close together, so most digits are the
+//! same for all elements and are passed over.
 
 use super::patch_list::Listed;
 use super::resource_table::to_index;

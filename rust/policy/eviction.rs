@@ -3,12 +3,13 @@
 //! Who leaves to make room.
 //!
 //! There are two questions. For loose pages any victims will do, as long as they are large enough
-//! together ([`loose`]). For one run of pages the victims must be neighbours, so what is chosen is a
-//! window of pages, and everyone in it leaves ([`contiguous`]).
+//! together ([`loose`]). For one run of pages the victims must be neighbours, so what is chosen is
+//! a window of pages, and everyone in it leaves ([`contiguous`]).
 //!
 //! The ranks are the same for both (RES-17, RES-18): what is pinned never leaves, what some device
 //! requires leaves only if the others do not suffice, and among equals the one used longest ago
-//! goes first. Nobody leaves in vain: without any one of the victims there would be too little room.
+//! goes first. Nobody leaves in vain: without any one of the victims there would be too little
+//! room.
 //!
 //! Both answer with names. The caller then moves the victims out; nothing has changed until then.
 

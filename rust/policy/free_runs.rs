@@ -2,9 +2,9 @@
 
 //! Which pages are free, and where a run of them is.
 //!
-//! [`FreeRuns`] owns a bitmap of the pages of a segment and the tree above it ([`super::run_tree`]).
-//! Changing a range of bits is followed by summing up the nodes above them. Finding a run is one
-//! way down the tree.
+//! [`FreeRuns`] owns a bitmap of the pages of a segment and the tree above it
+//! ([`super::run_tree`]). Changing a range of bits is followed by summing up the nodes above them
+//! ([`super::tree_update`]). Finding a run is one way down the tree.
 //!
 //! Words and nodes live in memory that the caller lends; nothing here allocates.
 
@@ -18,10 +18,10 @@ use super::preference::End;
 use super::run_tree::{
     index,
     low_ones,
-    Summary,
     View,
     LEAF_PAGES, //
 };
+use super::tree_update::Nodes;
 
 pub use super::run_tree::MAX_PAGES;
 
@@ -38,9 +38,9 @@ pub(super) enum Mark {
 ///
 /// # Invariants
 ///
-/// `words` has at least [`FreeRuns::words`]`(pages)` words: one per leaf, then two per node. `leaves`
-/// is a power of two with `leaves * 64 >= pages`, bits at and above `pages` are clear, `free` counts
-/// the others, and every inner node holds the summary of its children.
+/// `words` has at least [`FreeRuns::words`]`(pages)` words: one per leaf, then two per node.
+/// `leaves` is a power of two with `leaves * 64 >= pages`, bits at and above `pages` are clear,
+/// `free` counts the others, and every inner node holds the summary of its children.
 pub(super) struct FreeRuns<W> {
     /// Lent memory: bitmap, then nodes.
     words: W,
@@ -239,131 +239,7 @@ impl<W: Borrow<[u64]> + BorrowMut<[u64]>> FreeRuns<W> {
     fn sum_up(&mut self, first: u32, last: u32) {
         let words = self.words.borrow_mut();
         if let Some((bits, nodes)) = words.split_at_mut_checked(index(self.leaves)) {
-            Nodes { bits, nodes }.sum_up(self.leaves, first, last);
-        }
-    }
-}
-
-/// The tree while it is changed.
-struct Nodes<'a> {
-    /// The bitmap.
-    bits: &'a [u64],
-    /// The inner nodes.
-    nodes: &'a mut [u64],
-}
-
-impl Nodes<'_> {
-    /// Brings the nodes above the leaves `first` to `last` up to date.
-    ///
-    /// On each level those above more than one changed node are summed up, until there is only one.
-    /// From there one node after the other is, with its sibling, until one has not changed.
-    fn sum_up(&mut self, leaves: u32, first: u32, last: u32) {
-        let mut first = leaves.wrapping_add(first);
-        let mut last = leaves.wrapping_add(last);
-        let mut pages = LEAF_PAGES;
-        while first != last {
-            let (left, right) = (first & !1, last | 1);
-            for node in left / 2..=right / 2 {
-                let child = node.wrapping_mul(2);
-                let sum = self.sum(child, pages);
-                let sum = sum.then(self.sum(child.wrapping_add(1), pages));
-                self.store(node, sum);
-            }
-            (first, last) = (left / 2, right / 2);
-            pages = pages.wrapping_mul(2);
-        }
-        self.climb(first, pages);
-    }
-
-    /// Sums up the nodes above `node`, which has changed and has `pages` pages.
-    fn climb(&mut self, node: u32, pages: u32) {
-        let mut node = node;
-        let mut sum = self.sum(node, pages);
-        while node > 1 {
-            let sibling = self.sum(node ^ 1, sum.pages);
-            let new = if node & 1 == 0 {
-                sum.then(sibling)
-            } else {
-                sibling.then(sum)
-            };
-            node /= 2;
-            let old = self.store(node, new);
-            if (old.leading, old.trailing) == (new.leading, new.trailing) {
-                self.climb_inside(node, old.longest, new.longest);
-                return;
-            }
-            sum = new;
-        }
-    }
-
-    /// Sums up the nodes above `node`, whose longest run has changed from `old` to `new` pages, but not the
-    /// runs at its ends. So it is with all nodes above.
-    fn climb_inside(&mut self, node: u32, old: u32, new: u32) {
-        let (mut node, mut old, mut new) = (node, old, new);
-        while node > 1 && old != new {
-            let parent = node / 2;
-            let was = self.longest(parent);
-            if new <= was {
-                if old != was {
-                    return;
-                }
-                new = new.max(self.longest_beside(node));
-            }
-            self.set_longest(parent, new);
-            node = parent;
-            old = was;
-        }
-    }
-
-    /// Returns the summary of a node of `pages` pages.
-    fn sum(&self, node: u32, pages: u32) -> Summary {
-        let node = index(node);
-        match node.checked_sub(self.bits.len()) {
-            Some(leaf) => Summary::of_word(self.bits.get(leaf).copied().unwrap_or(0)),
-            None => Summary::unpack([self.ends(node), self.inner(node)], pages),
-        }
-    }
-
-    /// Writes the summary of an inner node; returns the old one.
-    fn store(&mut self, node: u32, sum: Summary) -> Summary {
-        let at = index(node).wrapping_mul(2);
-        let Some([ends, inner]) = self.nodes.get_mut(at..at.wrapping_add(2)) else {
-            return sum;
-        };
-        let old = Summary::unpack([*ends, *inner], sum.pages);
-        [*ends, *inner] = sum.packed();
-        old
-    }
-
-    /// Returns the word of an inner node that holds what is at its ends.
-    fn ends(&self, node: usize) -> u64 {
-        self.nodes.get(node.wrapping_mul(2)).copied().unwrap_or(0)
-    }
-
-    /// Returns the word of an inner node that holds the length of its longest run.
-    fn inner(&self, node: usize) -> u64 {
-        let at = node.wrapping_mul(2).wrapping_add(1);
-        self.nodes.get(at).copied().unwrap_or(0)
-    }
-
-    /// Returns the length of the longest run of an inner node.
-    fn longest(&self, node: u32) -> u32 {
-        Summary::unpack([0, self.inner(index(node))], 0).longest
-    }
-
-    /// Returns the length of the longest run below the parent of an inner node that is not inside the node.
-    fn longest_beside(&self, node: u32) -> u32 {
-        let left = index(node & !1);
-        let before = Summary::unpack([self.ends(left), 0], 0).trailing;
-        let behind = Summary::unpack([self.ends(left | 1), 0], 0).leading;
-        self.longest(node ^ 1).max(before.wrapping_add(behind))
-    }
-
-    /// Writes the length of the longest run of an inner node.
-    fn set_longest(&mut self, node: u32, longest: u32) {
-        let at = index(node).wrapping_mul(2).wrapping_add(1);
-        if let Some(inner) = self.nodes.get_mut(at) {
-            *inner = longest.into();
+            Nodes::new(bits, nodes).sum_up(first, last);
         }
     }
 }

@@ -26,11 +26,11 @@
 //! memory is lent when the segment is made, and giving out pages cannot fail for another reason
 //! than that there are none.
 //!
-//! A buddy over lent bitmaps would do for that, but it rounds sizes up and sees only aligned blocks.
-//! Engines in physical mode need one run of whatever length, and what the interface promises about
-//! room ([`residency`]) is exact: lists of 1, 3 and 12 pages fit into 16. So [`placement`] keeps
-//! runs, not blocks. A tree over the bitmap finds the lowest or highest run of any length in
-//! O(log n) and always knows the longest one.
+//! A buddy over lent bitmaps would do for that, but it rounds sizes up and sees only aligned
+//! blocks. Engines in physical mode need one run of whatever length, and what the interface
+//! promises about room ([`residency`]) is exact: lists of 1, 3 and 12 pages fit into 16. So
+//! [`placement`] keeps runs, not blocks. A tree over the bitmap finds the lowest or highest run of
+//! any length in O(log n) and always knows the longest one.
 
 #![forbid(unsafe_code)]
 
@@ -46,4 +46,5 @@ pub mod residency;
 mod resource_table;
 mod run_tree;
 pub mod splitting;
+mod tree_update;
 mod window;

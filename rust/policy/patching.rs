@@ -14,8 +14,8 @@
 //! it looks at the lists when it is made, is then told packets and operands in the order of the
 //! stream, and says at the end whether anything was left over. Patch entries are in the order of
 //! their split offsets, operands in that of the stream, so a lent table with one place for each
-//! eight bytes of the buffer leads from an operand to its entry. All is linear in the buffer and the
-//! lists.
+//! eight bytes of the buffer leads from an operand to its entry. All is linear in the buffer and
+//! the lists.
 //!
 //! What is not checked here: that handles are known, instances exist and nothing is offered, which
 //! takes the objects; and that fields which do not apply are zero, which the decoder has seen to.
@@ -200,8 +200,8 @@ impl<'a> Checker<'a> {
     ///
     /// # Errors
     ///
-    /// - [`Kind::SplitBoundary`]: an entry's split offset is inside the last packet, beyond the end,
-    ///   or at the end although it patches.
+    /// - [`Kind::SplitBoundary`]: an entry's split offset is inside the last packet, beyond the
+    ///   end, or at the end although it patches.
     /// - [`Kind::PatchNotOperand`]: an entry patches something that is no operand.
     pub fn finish(self) -> Result<(), Refused> {
         let rest = self.lists.patches.get(self.next..).unwrap_or_default();

@@ -232,10 +232,12 @@ where
         Some(self.claim(run))
     }
 
-    /// Takes `pages` pages inside `within` in no more runs than needed, pages inside `prefer` first.
+    /// Takes `pages` pages inside `within` in no more runs than needed, pages inside `prefer`
+    /// first.
     ///
     /// If one run suffices for what is missing, the one nearest to the end `from` is used; if not,
-    /// the largest. Returns [`None`], with nothing changed, if fewer pages are free or `pages` is 0.
+    /// the largest. Returns [`None`], with nothing changed, if fewer pages are free or `pages` is
+    /// 0.
     ///
     /// Requirement: SEG-18.
     pub fn take_loose(

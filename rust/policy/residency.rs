@@ -137,8 +137,8 @@ fn permitted(mask: u32, capacities: &[Capacity]) -> impl Iterator<Item = &Capaci
 
 /// Keeps account of the allocations that are to be in memory at one time.
 ///
-/// [`add`](Self::add) and [`remove`](Self::remove) take constant time: a few steps for each of up to
-/// [`MASKS`] masks. It takes about 1.3 KiB.
+/// [`add`](Self::add) and [`remove`](Self::remove) take constant time: a few steps for each of up
+/// to [`MASKS`] masks. It takes about 1.3 KiB.
 #[derive(Debug)]
 pub struct Ledger<'a> {
     /// What the segments can hold, by segment id.
@@ -282,7 +282,8 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// Segment 1: 16 MiB, half of it contiguous. Segment 2: 32 MiB. Segment 3: an aperture of 8 MiB.
+    /// Segment 1: 16 MiB, half of it contiguous. Segment 2: 32 MiB. Segment 3: an aperture of 8
+    /// MiB.
     const CAPACITIES: [Capacity; 4] = [
         capacity(0, 0),
         capacity(16, 8),

@@ -4,8 +4,8 @@
 //!
 //! The entries of a patch list bind allocations to numbered slots, each from its split offset on,
 //! until the slot is bound again or unbound (DMA-9, DMA-11). The table begins empty for each
-//! submission. An allocation is needed as long as *some* slot holds it, so the table counts for each
-//! element of the allocation list how many slots do.
+//! submission. An allocation is needed as long as *some* slot holds it, so the table counts for
+//! each element of the allocation list how many slots do.
 
 /// An empty slot, and an index that names no allocation.
 pub const NO_ALLOCATION: u32 = u32::MAX;

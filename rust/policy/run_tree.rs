@@ -3,9 +3,9 @@
 //! A tree that knows where runs of free pages are.
 //!
 //! One bit per page says whether it is free. A binary tree above the bits sums them up: a node
-//! knows of its stretch of pages how long the longest free run is, and how long the free runs at its
-//! two ends are. Two neighbouring summaries join into the summary of both ([`Summary::then`]), so
-//! that
+//! knows of its stretch of pages how long the longest free run is, and how long the free runs at
+//! its two ends are. Two neighbouring summaries join into the summary of both ([`Summary::then`]),
+//! so that
 //!
 //! - the longest free run of everything is read off the root,
 //! - the lowest run of a given length is found in one way down the tree,
@@ -325,7 +325,8 @@ impl<'a, const HIGH: bool> View<'a, HIGH> {
         rest.start.saturating_sub(range.start)
     }
 
-    /// Returns the first position in `range` at which `need` free pages follow each other inside it.
+    /// Returns the first position in `range` at which `need` free pages follow each other inside
+    /// it.
     pub(super) fn first(&self, range: Range<u32>, need: u32) -> Option<u32> {
         let mut rest = range;
         // Free pages right before `rest`.

@@ -2,10 +2,10 @@
 
 //! Which run of pages to clear.
 //!
-//! An allocation that needs adjacent pages finds no room although enough pages could be freed, because
-//! they are not neighbours. So what is chosen is a window of pages, and everyone with a page in it
-//! leaves, also those whose other pages are elsewhere. Of all windows that hold nothing pinned the
-//! cheapest is taken.
+//! An allocation that needs adjacent pages finds no room although enough pages could be freed,
+//! because they are not neighbours. So what is chosen is a window of pages, and everyone with a
+//! page in it leaves, also those whose other pages are elsewhere. Of all windows that hold nothing
+//! pinned the cheapest is taken.
 
 use core::ops::Range;
 
@@ -115,14 +115,14 @@ impl Cost {
 /// Chooses the window whose emptying costs least.
 ///
 /// The first aim is that nothing required leaves, or as little of it as can be; then that few pages
-/// leave; then that they were used long ago; then a low place. Every page inside
-/// [`Window::within`] that is not free must belong to one of `occupants`, which come in any order and
-/// do not overlap; those that may never leave are pinned ones. An allocation of several runs has one
-/// occupant for each, with the same [`Candidate`]. The slice is left sorted for [`victims`].
+/// leave; then that they were used long ago; then a low place. Every page inside [`Window::within`]
+/// that is not free must belong to one of `occupants`, which come in any order and do not overlap;
+/// those that may never leave are pinned ones. An allocation of several runs has one occupant for
+/// each, with the same [`Candidate`]. The slice is left sorted for [`victims`].
 ///
-/// With r occupants r log r steps for sorting and 2 r for the search. It suffices to look at windows
-/// that begin right behind an occupant or at the beginning: any other can slide down to one of these
-/// without meeting anybody new.
+/// With r occupants r log r steps for sorting and 2 r for the search. It suffices to look at
+/// windows that begin right behind an occupant or at the beginning: any other can slide down to one
+/// of these without meeting anybody new.
 ///
 /// # Errors
 ///

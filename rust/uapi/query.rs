@@ -207,7 +207,7 @@ fn node(file: &File, index: u32) -> Option<InfoNode> {
             NodeKind::Copy => abi::NODE_KIND_COPY,
             NodeKind::Paging | NodeKind::Companion => abi::NODE_KIND_PAGING,
         },
-        modes: node.modes.bits() & MODES,
+        modes: node.modes.bits(),
         flags: node.flags.bits(),
         companion_node: node.companion.map_or(abi::NODE_NONE, |node| node.0),
         timeout_ms: node.timeout_ms,
@@ -217,10 +217,6 @@ fn node(file: &File, index: u32) -> Option<InfoNode> {
         max_points: node.limits.points,
     })
 }
-
-/// Context modes whose features are there.
-pub(super) const MODES: u32 =
-    (1 << abi::CONTEXT_MODE_PATCHED_LIST) | (1 << abi::CONTEXT_MODE_PATCHED_EXPLICIT);
 
 fn ioctl(_file: &File, index: u32) -> Option<InfoIoctl> {
     let number = u8::try_from(index).ok()?;

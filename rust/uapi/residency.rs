@@ -14,7 +14,8 @@ use crate::object::{
     residency::{
         self,
         Answer,
-        Leaving, //
+        Leaving,
+        Urgency, //
     },
 };
 
@@ -132,7 +133,12 @@ pub(super) fn make_resident<'a>(
     let holds = get_of_device(file, &handles, device).blame(fail_index)?;
     device.ensure_active()?;
 
-    let answer = residency::make_resident(&queue, holds)
+    let urgency = if must_succeed {
+        Urgency::MustSucceed
+    } else {
+        Urgency::MayFail
+    };
+    let answer = residency::make_resident(&queue, holds, urgency)
         .inspect_err(|refused| argument.bytes_to_trim = refused.bytes_to_trim)
         .blame(fail_index)?;
     if let Answer::Pending(value) = answer {

@@ -359,6 +359,7 @@ pub(super) fn query(file: &File, argument: &mut SubmitQuery) -> Result<Answered>
         State::Waiting => abi::SUBMIT_STATE_WAITING,
         State::Paging => abi::SUBMIT_STATE_PAGING,
         State::Ready => abi::SUBMIT_STATE_READY,
+        State::Running => abi::SUBMIT_STATE_RUNNING,
         State::Done => abi::SUBMIT_STATE_DONE,
         State::Cancelled => abi::SUBMIT_STATE_CANCELLED,
         State::Faulted => abi::SUBMIT_STATE_FAULTED,

@@ -196,4 +196,33 @@ mod suite {
         assert_eq!(place(32 << 56), None);
         Ok(())
     }
+
+    #[test]
+    fn random_changes_never_lead_outside() -> Result {
+        let mut words = KVec::new();
+        for packet in GOOD {
+            words.extend_from_slice(packet, GFP_KERNEL)?;
+        }
+        let mut state = 1u32;
+        let mut below = |end: usize| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) as usize % end
+        };
+        for _ in 0..3000 {
+            let at = below(words.len());
+            let before = words[at];
+            words[at] ^= 1 << below(32);
+            let end = below(words.len() + 1);
+            let mut inside = true;
+            let _ = parse(&words[..end], |event| {
+                if let Event::Operand(operand) = event {
+                    inside &= (operand.dword as usize) + 2 <= end && operand.reach >= 1;
+                }
+                Ok(())
+            });
+            assert!(inside);
+            words[at] = before;
+        }
+        Ok(())
+    }
 }

@@ -280,6 +280,9 @@ impl Node {
             fence: contents.fence,
         };
         trace::node_begin(record);
+        if let Some(completion) = &contents.completion {
+            completion.begin(contents.kind);
+        }
         let commands = contents.commands.words().get(contents.portion.clone());
         let commands = commands.unwrap_or(&[]);
         let outcome = match contents.kind {
