@@ -2,7 +2,8 @@
 //! What the guest says to the host: a stream of frames over a virtio port.
 //!
 //! A frame is a name, a length and bytes. Frames of one name form a stream of
-//! their own; the names are those of [`Message`].
+//! their own; the names are those of [`Message`]. The host answers the last one
+//! with a single byte.
 
 use std::io::{self, Read, Write};
 

@@ -35,7 +35,6 @@ const REPORTS: &[(&str, &str)] = &[
     ("refcount_t:", "reference count error"),
     ("list_add corruption", "list corruption"),
     ("list_del corruption", "list corruption"),
-    ("suspected memory leaks", "memory leak (kmemleak)"),
     ("Bad page", "page state error"),
     ("Unknown symbol", "module does not fit this kernel"),
     // The general ones last: the first that fits names the report.

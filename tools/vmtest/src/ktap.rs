@@ -177,7 +177,7 @@ impl Parser {
         }
         if let Some(parent) = parent {
             let rename = |test: TestResult| TestResult {
-                name: format!("{parent}.{}", test.name),
+                name: below(parent, &test.name),
                 ..test
             };
             return block.results.into_iter().map(rename).collect();
@@ -188,6 +188,15 @@ impl Parser {
         }
         Vec::new()
     }
+}
+
+/// The name of a test inside a suite, unless it tells the suite already.
+pub fn below(suite: &str, test: &str) -> String {
+    let rest = test.strip_prefix(suite);
+    if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.')) {
+        return test.to_owned();
+    }
+    format!("{suite}.{test}")
 }
 
 /// `1..N`, possibly with a skip reason behind it.

@@ -46,6 +46,7 @@ fn run(port: &Port) {
     };
     files::send_all(port);
     port.send(&Message::End(code));
+    port.wait_for_receipt();
 }
 
 fn steps() -> Result<Vec<Step>> {

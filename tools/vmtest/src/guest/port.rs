@@ -2,6 +2,7 @@
 //! The virtio port that all reports leave through.
 
 use std::fs::{self, File};
+use std::io::Read;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -33,6 +34,13 @@ impl Port {
         if let Err(error) = message.write(&mut *file) {
             println!("vmtest: report port: {error}");
         }
+    }
+
+    /// Waits until the host has all that was sent: the kernel only queues it, and
+    /// powering off would lose the rest.
+    pub fn wait_for_receipt(&self) {
+        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = file.read_exact(&mut [0]);
     }
 }
 

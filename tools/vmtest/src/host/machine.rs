@@ -19,6 +19,9 @@ use crate::kernel_log::{Report, Scanner};
 /// How long a VM may take to go away after its job.
 const POWER_OFF: Duration = Duration::from_secs(10);
 
+/// Says to the guest that its last message has arrived.
+const RECEIPT: &[u8] = b"!";
+
 /// A VM to run.
 pub struct Plan<'a> {
     /// What to boot.
@@ -114,6 +117,7 @@ fn run_once(plan: &Plan<'_>, mut progress: Progress, listener: &mut impl Listene
         scanner: Scanner::new(),
         progress,
         results: plan.results.clone(),
+        reports: vm.reports.try_clone()?,
         ready: false,
     };
     run.follow(&events, Instant::now() + plan.limit, plan.limit, listener);
@@ -171,6 +175,8 @@ struct Run {
     scanner: Scanner,
     progress: Progress,
     results: PathBuf,
+    /// The wire that messages come from.
+    reports: UnixStream,
     ready: bool,
 }
 
@@ -234,7 +240,11 @@ impl Run {
             Message::Output(bytes) => terminal::output(&bytes),
             Message::Complaint(text) => self.outcome.complaints.push(text),
             Message::Leak(text) => self.outcome.leaks.push(text),
-            Message::End(code) => self.outcome.code = Some(code),
+            Message::End(code) => {
+                self.outcome.code = Some(code);
+                // The guest powers off when it has this receipt.
+                let _ = self.reports.write_all(RECEIPT);
+            }
             Message::File(name, bytes) => {
                 if let Err(failure) = save(&self.results, &name, &bytes) {
                     self.outcome.complaints.push(failure.to_string());

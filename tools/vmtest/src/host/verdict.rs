@@ -7,7 +7,7 @@ use super::kernel::Flavour;
 use super::machine::{Listener, Outcome};
 use super::terminal;
 use crate::channel::Message;
-use crate::ktap::{Outcome as TestOutcome, Parser};
+use crate::ktap::{below, Outcome as TestOutcome, Parser};
 
 /// Reasons for which a test may be skipped, and on which kernel.
 const PERMITTED_SKIPS: &[(&str, Flavour)] = &[
@@ -75,7 +75,7 @@ impl Verdict {
         let (results, defects) = suite.parser.finish();
         let mut failed = false;
         for test in results {
-            let full = format!("{name}: {}", test.name);
+            let full = below(name, &test.name);
             match test.outcome {
                 TestOutcome::Passed => self.passed += 1,
                 TestOutcome::Failed => {
@@ -176,7 +176,7 @@ pub fn blame(outcome: &Outcome) -> Vec<String> {
         failures.push(format!("kernel log: {}", report.kind));
     }
     for leak in &outcome.leaks {
-        terminal::line(&format!("\n--- kmemleak suspects"));
+        terminal::line("\n--- kmemleak suspects");
         leak.lines()
             .for_each(|line| terminal::line(&format!("    {line}")));
         failures.push("kmemleak: suspected leaks".to_owned());

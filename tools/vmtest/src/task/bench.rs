@@ -11,7 +11,7 @@ use crate::host::qemu::Clock;
 use crate::job::Step;
 
 /// What the measuring program compares the module with.
-const PEERS: &[&str] = &["vgem"];
+const PEERS: &[&str] = &["vgem", "ttm", "drm_exec", "drm_gpuvm", "gpu_sched"];
 
 /// Name of the mode, its clock, and where its results go.
 const MODES: &[(&str, Clock, &str)] = &[
@@ -19,11 +19,12 @@ const MODES: &[(&str, Clock, &str)] = &[
     ("wall", Clock::Wall, "bench/wall"),
 ];
 
-/// Measures in both modes; results are files below `build/bench/`.
+/// Measures in both modes; the measuring program loads the module itself; results are files below `build/bench/`.
 pub fn run(setting: &Setting, arguments: &[String]) -> Result<u8> {
     for &(mode, clock, results) in MODES {
         let command = format!("bench --mode {mode} --out /out {}", arguments.join(" "));
-        let mut boot = Boot::new(mode, vec![setting.load(""), Step::Command(command)]);
+        let name = format!("bench-{mode}");
+        let mut boot = Boot::new(&name, vec![Step::Command(command)]);
         boot.programs = &["bench"];
         boot.kernel_modules = PEERS;
         boot.kernel_arguments = &[NO_KUNIT];

@@ -149,7 +149,7 @@ impl Setting {
         steps.extend(boot.steps.iter().cloned());
         initramfs::build(&Content {
             busybox: self.cache.join("root/bin/busybox"),
-            module: self.module_file(&steps)?,
+            module: self.module_file(&steps, boot.programs)?,
             programs: self.programs(boot.programs)?,
             files: self.files()?,
             kernel_modules: &kernel_modules,
@@ -158,19 +158,16 @@ impl Setting {
     }
 
     /// Our module; only a job that does not load it can go without.
-    fn module_file(&self, steps: &[Step]) -> Result<Option<PathBuf>> {
+    fn module_file(&self, steps: &[Step], programs: &[&str]) -> Result<Option<PathBuf>> {
         let flavour = self.flavour().name();
         let usual = self.build_path(&format!("{flavour}/{MODULE}.ko"));
         let path = self.machine.module.clone().unwrap_or(usual);
         if path.exists() {
             return Ok(Some(path));
         }
-        let needed = self.machine.module.is_some()
-            || steps.iter().any(|step| match step {
-                Step::Load { file, .. } => file == MODULE_FILE,
-                Step::Suites { .. } => true,
-                _ => false,
-            });
+        let loads = |step: &Step| matches!(step, Step::Load { file, .. } if file == MODULE_FILE);
+        let needed =
+            self.machine.module.is_some() || !programs.is_empty() || steps.iter().any(loads);
         if needed {
             return Err(Failure::new(format!(
                 "{} is missing: run 'make module KERNEL={flavour}'",
