@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Adapters: open files of `/dev/vidmm`.
+//!
+//! Every open file is a client: a name space of handles, a budget and an accounting line of its own.
+
+use std::io;
+use std::os::fd::{
+    AsFd,
+    AsRawFd,
+    BorrowedFd,
+    OwnedFd, //
+};
+use std::path::Path;
+
+use rustix::fs::{
+    open,
+    Mode,
+    OFlags, //
+};
+
+use crate::{
+    abi,
+    error::{
+        Errno,
+        Error, //
+    },
+    fence,
+    handle::File,
+    ioctl::query,
+    Deadline,
+    Device,
+    Mapping,
+    Result, //
+};
+
+/// Where the first adapter is.
+pub const DEFAULT_PATH: &str = "/dev/vidmm";
+
+/// A client of an adapter.
+#[derive(Clone, Debug)]
+pub struct Adapter {
+    file: File,
+}
+
+impl Adapter {
+    /// Opens the adapter at `path`, as a new client.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::open_with(path, OFlags::RDWR)
+    }
+
+    /// Opens the adapter so that reading events does not wait.
+    pub fn open_nonblocking(path: impl AsRef<Path>) -> Result<Self> {
+        Self::open_with(path, OFlags::RDWR | OFlags::NONBLOCK)
+    }
+
+    /// Opens the adapter for reading alone: mappings cannot be written.
+    pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self> {
+        Self::open_with(path, OFlags::RDONLY)
+    }
+
+    fn open_with(path: impl AsRef<Path>, flags: OFlags) -> Result<Self> {
+        let descriptor = open(path.as_ref(), flags | OFlags::CLOEXEC, Mode::empty())
+            .map_err(|errno| Error::new("open", errno))?;
+        Ok(Self::from(descriptor))
+    }
+
+    /// Returns what the adapter is.
+    pub fn info(&self) -> Result<abi::InfoAdapter> {
+        query(self, 0)
+    }
+
+    /// Returns one segment; id 0 is system memory.
+    pub fn segment(&self, id: u32) -> Result<abi::InfoSegment> {
+        query(self, id)
+    }
+
+    /// Returns system memory and all segments, in the order of their ids.
+    pub fn segments(&self) -> Result<Vec<abi::InfoSegment>> {
+        (0..=self.info()?.segments)
+            .map(|id| self.segment(id))
+            .collect()
+    }
+
+    /// Returns one node.
+    pub fn node(&self, ordinal: u32) -> Result<abi::InfoNode> {
+        query(self, ordinal)
+    }
+
+    /// Returns all nodes.
+    pub fn nodes(&self) -> Result<Vec<abi::InfoNode>> {
+        (0..self.info()?.nodes)
+            .map(|ordinal| self.node(ordinal))
+            .collect()
+    }
+
+    /// Returns what is known of one call.
+    pub fn ioctl(&self, number: u8) -> Result<abi::InfoIoctl> {
+        query(self, u32::from(number))
+    }
+
+    /// Returns the limits of lists and queues.
+    pub fn limits(&self) -> Result<abi::InfoLimits> {
+        query(self, 0)
+    }
+
+    /// Returns both clocks at one moment.
+    pub fn clock(&self) -> Result<abi::InfoClock> {
+        query(self, 0)
+    }
+
+    /// Returns a display source.
+    pub fn source(&self, id: u32) -> Result<abi::InfoSource> {
+        query(self, id)
+    }
+
+    /// Returns the counters of this client.
+    pub fn client(&self) -> Result<abi::InfoClient> {
+        query(self, 0)
+    }
+
+    /// Says whether all of these `FEATURE_` bits are set.
+    pub fn has(&self, features: u64) -> Result<bool> {
+        Ok(self.info()?.features & features == features)
+    }
+
+    /// Names the client, or an object of it by its handle. An empty name clears it.
+    pub fn set_name(&self, object: u32, name: &str) -> Result<()> {
+        let argument = abi::SetName {
+            object,
+            ..Default::default()
+        };
+        self.file.call_with(argument, name.as_bytes())?;
+        Ok(())
+    }
+
+    /// Makes a device.
+    pub fn create_device(&self) -> Result<Device> {
+        Device::create(&self.file)
+    }
+
+    /// Closes handles that nothing owns: those that were taken out of their owner.
+    pub fn close(&self, handles: &[u32], flags: u32) -> Result<()> {
+        let argument = abi::Close {
+            flags,
+            ..Default::default()
+        };
+        self.file.call_with(argument, handles)?;
+        Ok(())
+    }
+
+    /// Returns the state of the allocations with these handles.
+    pub fn allocation_states(&self, handles: &[u32]) -> Result<Vec<abi::AllocState>> {
+        let mut items: Vec<_> = handles
+            .iter()
+            .map(|&handle| abi::AllocState {
+                handle,
+                ..Default::default()
+            })
+            .collect();
+        self.file
+            .call_with(abi::AllocQuery::default(), &mut items[..])?;
+        Ok(items)
+    }
+
+    /// Waits until all points are reached.
+    pub fn wait_all(&self, points: &[abi::Point], deadline: Deadline) -> Result<()> {
+        fence::wait(&self.file, points, deadline, 0).map(|_| ())
+    }
+
+    /// Waits until a point is reached, and returns which.
+    pub fn wait_any(&self, points: &[abi::Point], deadline: Deadline) -> Result<usize> {
+        let first = fence::wait(&self.file, points, deadline, abi::FENCE_WAIT_ANY)?;
+        // CAST: `usize` has at least 32 bits on Linux.
+        Ok(first as usize)
+    }
+
+    /// Signals all points.
+    pub fn signal_all(&self, points: &[abi::Point]) -> Result<()> {
+        fence::signal(&self.file, points, 0)
+    }
+
+    /// Maps `length` bytes of the object that `token` stands for, for reading and writing.
+    pub fn map(&self, token: u64, length: usize) -> Result<Mapping> {
+        Mapping::new(self, token, length)
+    }
+
+    /// Returns the accounting lines of this client, as other programs see them.
+    pub fn fdinfo(&self) -> Result<String> {
+        let path = format!("/proc/self/fdinfo/{}", self.as_fd().as_raw_fd());
+        std::fs::read_to_string(path).map_err(|error| from_io("fdinfo", &error))
+    }
+}
+
+/// Turns an error of the standard library into one of ours.
+fn from_io(request: &'static str, error: &io::Error) -> Error {
+    Error::new(request, Errno::from_io_error(error).unwrap_or(Errno::IO))
+}
+
+impl AsFd for Adapter {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.fd()
+    }
+}
+
+/// Takes over a descriptor that another program or an earlier `dup` has given.
+impl From<OwnedFd> for Adapter {
+    fn from(descriptor: OwnedFd) -> Self {
+        Self {
+            file: File::new(descriptor),
+        }
+    }
+}
