@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! debugfs: what the module shows of its objects, and the file through which faults are injected.
+//!
+//! This is the only place that knows how these files are written. Each line is an object of
+//! `key=value` words; `stats` has `name: value` lines.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    fs::OpenOptions,
+    io::{
+        self,
+        Write, //
+    },
+    path::Path, //
+};
+
+const DIRECTORY: &str = "/sys/kernel/debug/vidmm/0";
+
+/// One line of a file.
+#[derive(Clone, Debug, Default)]
+pub struct Record {
+    /// The line as it was read.
+    pub text: String,
+    values: BTreeMap<String, String>,
+}
+
+impl Record {
+    fn parse(line: &str) -> Self {
+        let mut values = BTreeMap::new();
+        for word in line.split_whitespace() {
+            if let Some((key, value)) = word.split_once('=') {
+                values.insert(key.to_owned(), value.to_owned());
+            }
+        }
+        Self {
+            text: line.to_owned(),
+            values,
+        }
+    }
+
+    /// The text of a value.
+    pub fn word(&self, key: &str) -> Option<&str> {
+        self.values.get(key).map(String::as_str)
+    }
+
+    /// A number, which must be there.
+    pub fn number(&self, key: &str) -> u64 {
+        self.try_number(key)
+            .unwrap_or_else(|| panic!("no number {key} in: {}", self.text))
+    }
+
+    /// A number, if it is there; all ones is written as -1 or -.
+    pub fn try_number(&self, key: &str) -> Option<u64> {
+        parse_number(self.word(key)?)
+    }
+
+    /// A list of runs.
+    fn pieces(&self, key: &str) -> Vec<Piece> {
+        let text = self.word(key).unwrap_or("-");
+        parse_pieces(text).unwrap_or_else(|| panic!("no runs in {key} of: {}", self.text))
+    }
+}
+
+/// A half-open range of bytes or of page frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// First element.
+    pub start: u64,
+    /// How many.
+    pub length: u64,
+}
+
+impl Range {
+    /// End of the range.
+    pub fn end(&self) -> u64 {
+        self.start + self.length
+    }
+}
+
+/// Reads a number as the module writes it.
+pub fn parse_number(text: &str) -> Option<u64> {
+    if matches!(text, "-1" | "-") {
+        return Some(u64::MAX);
+    }
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+/// A run of bytes with the page frames behind it, where they are shown.
+struct Piece {
+    bytes: Range,
+    frames: Option<Range>,
+}
+
+/// Reads `offset+bytes` and `offset+bytes@frame` words with commas between them; `-` is none.
+fn parse_pieces(text: &str) -> Option<Vec<Piece>> {
+    let mut pieces = Vec::new();
+    for part in text.split(',').filter(|part| !matches!(*part, "" | "-")) {
+        let (place, frame) = match part.split_once('@') {
+            Some((place, frame)) => (place, Some(parse_number(frame)?)),
+            None => (part, None),
+        };
+        let (start, length) = place.split_once('+')?;
+        let (start, length) = (parse_number(start)?, parse_number(length)?);
+        let frames = frame.map(|start| Range {
+            start,
+            length: length / 4096,
+        });
+        let bytes = Range { start, length };
+        pieces.push(Piece { bytes, frames });
+    }
+    Some(pieces)
+}
+
+/// Joins ranges that follow each other.
+fn join(ranges: impl Iterator<Item = Range>) -> Vec<Range> {
+    let mut joined: Vec<Range> = Vec::new();
+    for range in ranges {
+        match joined.last_mut() {
+            Some(last) if last.end() == range.start => last.length += range.length,
+            _ => joined.push(range),
+        }
+    }
+    joined
+}
+
+/// Reads a file of one object per line.
+pub fn read(file: &str) -> Vec<Record> {
+    let path = format!("{DIRECTORY}/{file}");
+    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    text.lines()
+        .filter(|line| !line.trim().is_empty())
+        .map(Record::parse)
+        .collect()
+}
+
+/// Occupancy of one segment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Segment id.
+    pub id: u64,
+    /// All bytes.
+    pub total: u64,
+    /// Bytes that are free.
+    pub free: u64,
+    /// Longest free run in bytes.
+    pub largest: u64,
+    /// Bytes whose page frames are contiguous.
+    pub contiguous: u64,
+    /// Bytes of ranges in force; aperture only.
+    pub mapped: u64,
+}
+
+/// Reads the occupancy of all segments but system memory.
+pub fn segments() -> Vec<Segment> {
+    let parse = |record: &Record| Segment {
+        id: record.number("segment"),
+        total: record.number("total"),
+        free: record.number("free"),
+        largest: record.number("largest_free"),
+        contiguous: record.number("contiguous"),
+        mapped: record.number("mapped"),
+    };
+    let records = read("segments");
+    let records = records
+        .iter()
+        .filter(|record| record.try_number("segment") != Some(0));
+    records.map(parse).collect()
+}
+
+/// Reads the occupancy of one segment.
+pub fn segment(id: u32) -> Segment {
+    let found = segments()
+        .into_iter()
+        .find(|segment| segment.id == u64::from(id));
+    found.unwrap_or_else(|| panic!("no segment {id} in segments"))
+}
+
+/// Where an instance of an allocation is.
+#[derive(Clone, Debug)]
+pub struct Placement {
+    /// `object_id` of the allocation.
+    pub allocation: u64,
+    /// Segment id, `u64::MAX` when not resident.
+    pub segment: u64,
+    /// Where its first byte is: offset in the segment, or guest physical address.
+    pub offset: u64,
+    /// Runs of offsets in the memory segment.
+    pub runs: Vec<Range>,
+    /// Page frames behind the runs; `length` counts frames.
+    pub frames: Vec<Range>,
+    /// Page frames of the backing store, unless it is in a memory segment.
+    pub backing: Vec<Range>,
+    /// Aperture range, if there is one.
+    pub aperture: Option<Range>,
+    /// How the CPU reaches it.
+    pub path: String,
+    /// Pins of the backing pages.
+    pub pins: u64,
+    /// Whether only queued work or a mapping keeps it.
+    pub orphan: bool,
+    /// The line itself.
+    pub record: Record,
+}
+
+impl Placement {
+    fn parse(record: &Record) -> Self {
+        let segment = record.number("segment");
+        let in_memory = record.word("location") == Some("memory");
+        let pieces = record.pieces("runs");
+        let aperture = join(record.pieces("aperture").iter().map(|piece| piece.bytes));
+        assert!(
+            aperture.len() <= 1,
+            "several aperture ranges: {}",
+            record.text
+        );
+        let runs = join(pieces.iter().map(|piece| piece.bytes));
+        let frames = join(pieces.iter().filter_map(|piece| piece.frames));
+        let first = if in_memory || segment == 0 {
+            runs.first()
+        } else {
+            aperture.first()
+        };
+        Self {
+            allocation: record.number("allocation"),
+            segment,
+            offset: first.map_or(u64::MAX, |range| range.start),
+            runs: if in_memory { runs } else { Vec::new() },
+            frames: if in_memory {
+                frames.clone()
+            } else {
+                Vec::new()
+            },
+            backing: if in_memory { Vec::new() } else { frames },
+            aperture: aperture.first().copied(),
+            path: record.word("cpu").unwrap_or("-").to_owned(),
+            pins: record.number("pins"),
+            orphan: record.number("handle") == 0,
+            record: record.clone(),
+        }
+    }
+
+    /// Number of page frames of the backing store.
+    pub fn backing_pages(&self) -> u64 {
+        self.backing.iter().map(|range| range.length).sum()
+    }
+}
+
+/// Reads where all allocations are.
+pub fn placements() -> Vec<Placement> {
+    read("allocations").iter().map(Placement::parse).collect()
+}
+
+/// Reads where one allocation is, if it exists.
+pub fn find_placement(object_id: u64) -> Option<Placement> {
+    placements()
+        .into_iter()
+        .find(|placement| placement.allocation == object_id)
+}
+
+/// Reads where one allocation is.
+pub fn placement(object_id: u64) -> Placement {
+    find_placement(object_id).unwrap_or_else(|| panic!("no allocation {object_id} in allocations"))
+}
+
+/// Reads one counter.
+pub fn stat(name: &str) -> u64 {
+    let path = format!("{DIRECTORY}/stats");
+    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let values = text.lines().filter_map(|line| line.split_once(':'));
+    let found = values.into_iter().find(|(key, _)| key.trim() == name);
+    let (_, value) = found.unwrap_or_else(|| panic!("no {name} in stats"));
+    parse_number(value.trim()).unwrap_or_else(|| panic!("{name} in stats is no number"))
+}
+
+/// Writes one command to `inject` and returns the errno of a failure.
+pub fn try_inject(command: &str) -> Result<(), i32> {
+    let write = || -> io::Result<()> {
+        let mut file = OpenOptions::new()
+            .write(true)
+            .open(format!("{DIRECTORY}/inject"))?;
+        // One command per write.
+        let written = file.write(command.as_bytes())?;
+        assert_eq!(written, command.len(), "a short write to inject");
+        Ok(())
+    };
+    write().map_err(|error| error.raw_os_error().unwrap_or(0))
+}
+
+/// Writes one command to `inject`.
+pub fn inject(command: &str) {
+    try_inject(command).unwrap_or_else(|errno| panic!("inject {command}: errno {errno}"));
+}
+
+/// Takes back everything that a test may have injected.
+pub fn reset_injections() {
+    let _ = try_inject("release worker");
+    for node in 0..4 {
+        let _ = try_inject(&format!("resume {node}"));
+    }
+    for segment in 0..4 {
+        let _ = try_inject(&format!("reserve {segment} 0"));
+    }
+    for what in [
+        "Fill",
+        "Transfer",
+        "Discard",
+        "MapAperture",
+        "UnmapAperture",
+        "place",
+        "move",
+        "completion",
+    ] {
+        let _ = try_inject(&format!("fail {what} 0"));
+    }
+}
+
+/// Whether the module shows its objects.
+pub fn exists() -> bool {
+    Path::new(DIRECTORY).exists()
+}
+
+/// What the module holds right after loading.
+pub struct Baseline(Vec<Segment>);
+
+impl Baseline {
+    /// Reads it, where debugfs is there.
+    pub fn take() -> Option<Self> {
+        exists().then(|| Self(segments()))
+    }
+
+    /// Whether everything is back; says in `rest` what is not.
+    pub fn holds(&self, rest: &mut String) -> bool {
+        let segments = segments();
+        for (now, before) in segments.iter().zip(&self.0) {
+            if now.free < before.free || now.mapped > before.mapped || now.largest < before.largest
+            {
+                *rest = format!("segment {now:?}, at first {before:?}");
+                return false;
+            }
+        }
+        if let Some(placement) = placements().first() {
+            *rest = format!("an allocation: {}", placement.record.text);
+            return false;
+        }
+        true
+    }
+}
+
+/// Bytes that all paging operations of one kind have had so far.
+pub fn operation_bytes(op: &str) -> u64 {
+    stat(&format!("operation_bytes_{op}"))
+}
+
+/// Number of the context in which paging buffers run.
+pub fn system_context() -> u64 {
+    let records = read("processes");
+    let paging = records
+        .iter()
+        .filter(|record| record.word("kind") == Some("paging"));
+    let found = paging
+        .filter_map(|record| record.try_number("context"))
+        .next();
+    found.expect("the system context in processes")
+}
+
+/// Whether an allocation is on the residency list of a device.
+pub fn is_required(object_id: u64) -> bool {
+    let records = read("residency");
+    records
+        .iter()
+        .any(|record| record.try_number("allocation") == Some(object_id))
+}
+
+/// Of each paging queue the value of its last command and the value reached.
+pub fn queue_values() -> Vec<(u64, u64)> {
+    let records = read("queues");
+    let queues = records
+        .iter()
+        .filter(|record| record.word("queue").is_some());
+    queues
+        .map(|record| (record.number("last"), record.number("reached")))
+        .collect()
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The suites, one file per concept.
+
+pub mod abi;
+pub mod abi_c;
+pub mod allocation;
+pub mod allocation_list;
+pub mod command_buffer;
+pub mod content;
+pub mod context;
+pub mod cpu_access;
+pub mod engine;
+pub mod fault_injection;
+pub mod fence;
+pub mod fields;
+pub mod fuzz;
+pub mod handle;
+pub mod library;
+pub mod lifetime;
+pub mod lists;
+pub mod lock;
+pub mod mapping;
+pub mod node;
+pub mod paging;
+pub mod paging_queue;
+pub mod patch_list;
+pub mod query;
+pub mod random_model;
+pub mod registration;
+pub mod residency;
+pub mod residency_list;
+pub mod segment;
+pub mod soak;
+pub mod stress;
+pub mod submission;
+pub mod synchronisation;
+pub mod trace_format;
+
+use crate::suite::Suite;
+
+/// All suites, in the order in which they run.
+pub const ALL: &[&Suite] = &[
+    &registration::SUITE,
+    &query::SUITE,
+    &abi::SUITE,
+    &fields::SUITE,
+    &lists::SUITE,
+    &abi_c::SUITE,
+    &library::SUITE,
+    &handle::SUITE,
+    &allocation::SUITE,
+    &segment::SUITE,
+    &mapping::SUITE,
+    &cpu_access::SUITE,
+    &lock::SUITE,
+    &fence::SUITE,
+    &residency::SUITE,
+    &residency_list::SUITE,
+    &paging_queue::SUITE,
+    &paging::SUITE,
+    &context::SUITE,
+    &command_buffer::SUITE,
+    &allocation_list::SUITE,
+    &patch_list::SUITE,
+    &submission::SUITE,
+    &synchronisation::SUITE,
+    &engine::SUITE,
+    &node::SUITE,
+    &trace_format::SUITE,
+    &content::SUITE,
+    &lifetime::SUITE,
+    &random_model::SUITE,
+    &stress::SUITE,
+    &fuzz::SUITE,
+    &fault_injection::SUITE,
+    &paging::PHYSICAL_SUITE,
+    &engine::PHYSICAL_SUITE,
+    &node::PHYSICAL_SUITE,
+];
+
+/// Suites that run only when they are asked for.
+pub const LONG: &[&Suite] = &[&soak::SUITE];

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The residency list of a device: references, who may leave, and what does not fit.
+
+use crate::{
+    abi::{
+        self,
+        MakeResident, //
+    },
+    call::array,
+    client::Answer,
+    clock,
+    commands::Commands,
+    debugfs,
+    fixture::{
+        physical,
+        plain,
+        Fixture,
+        KIB,
+        MIB,
+        SYSTEM,
+        VISIBLE_SEGMENT, //
+    },
+    suite::Suite,
+    trace::Recording, //
+};
+
+/// The suite.
+pub const SUITE: Suite = Suite {
+    name: "residency_list",
+    parameters: Some("profile=DISC"),
+    cases: crate::cases! {
+        "[RES-10]" references_are_counted,
+        "[RES-10]" evict_without_a_reference_is_refused,
+        "[RES-10]" same_handle_twice_counts_twice,
+        "[RES-10]" reference_list_shows_in_debugfs,
+        "" resident_allocation_is_ready_at_once,
+        "" list_that_does_not_fit_changes_nothing,
+        "" must_succeed_needs_the_last_attempt,
+        "" must_succeed_that_fails_puts_the_device_in_error,
+        "" evict_if_needed_keeps_the_memory,
+        "" evict_waits_for_queued_work,
+        "" others_leave_to_make_room,
+    },
+};
+
+fn references_are_counted() {
+    let fixture = Fixture::new();
+    let allocation = fixture.create_resident(plain(4 * KIB, VISIBLE_SEGMENT));
+    fixture.bring_in(&allocation);
+    let references = || fixture.client.state_of(allocation.handle).resident_refs;
+    assert_eq!(references(), 2);
+    fixture.client.evict(fixture.device, &[allocation.handle]);
+    assert_eq!(references(), 1);
+    assert_eq!(fixture.client.state_of(allocation.handle).segment, 1);
+    fixture.push_out(&allocation);
+    assert_eq!(references(), 0);
+    let result = fixture
+        .client
+        .try_evict(fixture.device, &[allocation.handle], 0);
+    assert_eq!(result, Err((libc::EINVAL, 0)));
+    assert_eq!(references(), 0);
+}
+
+fn evict_without_a_reference_is_refused() {
+    let fixture = Fixture::new();
+    let (held, free) = (
+        fixture.create_resident(plain(4096, SYSTEM)),
+        fixture.create(plain(4096, SYSTEM)),
+    );
+    let list = [held.handle, free.handle];
+    let result = fixture.client.try_evict(fixture.device, &list, 0);
+    assert_eq!(result, Err((libc::EINVAL, 1)));
+    let result = fixture
+        .client
+        .try_evict(fixture.device, &[held.handle; 2], 0);
+    assert_eq!(result, Err((libc::EINVAL, 1)));
+    assert_eq!(fixture.client.state_of(held.handle).resident_refs, 1);
+}
+
+fn same_handle_twice_counts_twice() {
+    let fixture = Fixture::new();
+    let allocation = fixture.create(plain(4096, VISIBLE_SEGMENT));
+    fixture
+        .client
+        .bring_in(&fixture.queue, &[allocation.handle; 5]);
+    assert_eq!(fixture.client.state_of(allocation.handle).resident_refs, 5);
+    fixture
+        .client
+        .evict(fixture.device, &[allocation.handle; 4]);
+    assert_eq!(fixture.client.state_of(allocation.handle).segment, 1);
+    fixture.push_out(&allocation);
+}
+
+fn reference_list_shows_in_debugfs() {
+    let fixture = Fixture::new();
+    let allocation = fixture.create_resident(plain(4096, SYSTEM));
+    let listed = || debugfs::is_required(allocation.object_id);
+    assert!(listed());
+    fixture.push_out(&allocation);
+    assert!(!listed());
+}
+
+fn resident_allocation_is_ready_at_once() {
+    let fixture = Fixture::new();
+    let allocation = fixture.create_resident(plain(4 * KIB, VISIBLE_SEGMENT));
+    let recording = Recording::start();
+    let answer = fixture
+        .client
+        .make_resident(&fixture.queue, &[allocation.handle]);
+    assert_eq!(answer, Answer::Ready);
+    let events = recording.stop();
+    events.assert_none("paging_op", &[]);
+    let steps = events
+        .named("resident_step")
+        .filter(|event| event.number("step") > 1);
+    assert_eq!(steps.count(), 0);
+}
+
+fn list_that_does_not_fit_changes_nothing() {
+    let fixture = Fixture::new();
+    let small: Vec<u32> = (0..2)
+        .map(|_| fixture.create(plain(MIB, VISIBLE_SEGMENT)).handle)
+        .collect();
+    let large = fixture.create(plain(15 * MIB, VISIBLE_SEGMENT));
+    let list = [small[0], small[1], large.handle];
+    let mut argument = MakeResident {
+        queue: fixture.queue.handle,
+        handles: array(&list),
+        ..Default::default()
+    };
+    let result = fixture.client.call(abi::IOCTL_MAKE_RESIDENT, &mut argument);
+    assert_eq!((result, argument.fail_index), (Err(libc::ENOSPC), 2));
+    for handle in list {
+        assert_eq!(fixture.client.state_of(handle).resident_refs, 0);
+    }
+    fixture.client.bring_in(&fixture.queue, &list[1..]);
+}
+
+fn must_succeed_needs_the_last_attempt() {
+    let fixture = Fixture::new();
+    let allocation = fixture.create(plain(4 * KIB, SYSTEM));
+    let mut argument = MakeResident {
+        queue: fixture.queue.handle,
+        flags: abi::MAKE_RESIDENT_MUST_SUCCEED,
+        handles: array(&[allocation.handle]),
+        ..Default::default()
+    };
+    let list = [allocation.handle];
+    argument.handles = array(&list);
+    let result = fixture.client.call(abi::IOCTL_MAKE_RESIDENT, &mut argument);
+    assert_eq!(result, Err(libc::EINVAL));
+}
+
+fn must_succeed_that_fails_puts_the_device_in_error() {
+    let fixture = Fixture::new();
+    let allocation = fixture.create(plain(4 * MIB, VISIBLE_SEGMENT));
+    let other_device = fixture.client.create_device();
+    debugfs::inject(&format!("reserve 1 {}", debugfs::segment(1).free));
+    let list = [allocation.handle];
+    let mut argument = MakeResident {
+        queue: fixture.queue.handle,
+        flags: abi::MAKE_RESIDENT_MUST_SUCCEED | abi::MAKE_RESIDENT_CANT_TRIM_FURTHER,
+        handles: array(&list),
+        ..Default::default()
+    };
+    let result = fixture.client.call(abi::IOCTL_MAKE_RESIDENT, &mut argument);
+    assert_eq!(result, Err(libc::ENOSPC));
+    let state = fixture.client.device_state(fixture.device);
+    assert_eq!(state.state, abi::DEVICE_STATE_ERROR_MEMORY);
+    debugfs::inject("reserve 1 0");
+    let result = fixture
+        .client
+        .try_make_resident(fixture.queue.handle, &list);
+    assert_eq!(result.err().map(|error| error.0), Some(libc::EIO));
+    let state = fixture.client.device_state(other_device);
+    assert_eq!(state.state, abi::DEVICE_STATE_ACTIVE);
+    fixture.client.close(&[fixture.device]);
+}
+
+fn evict_if_needed_keeps_the_memory() {
+    let fixture = Fixture::new();
+    let allocation = fixture.create_resident(plain(4 * MIB, VISIBLE_SEGMENT));
+    let flags = abi::EVICT_ONLY_IF_NEEDED;
+    fixture
+        .client
+        .try_evict(fixture.device, &[allocation.handle], flags)
+        .expect("EVICT");
+    let recording = Recording::start();
+    // The worker has passed the point where it would have left.
+    fixture.create_resident(plain(4 * KIB, VISIBLE_SEGMENT));
+    assert_eq!(fixture.client.state_of(allocation.handle).segment, 1);
+    fixture.bring_in(&allocation);
+    let events = recording.stop();
+    assert_eq!(events.bytes("Transfer", allocation.object_id), 0);
+    fixture
+        .client
+        .try_evict(fixture.device, &[allocation.handle], flags)
+        .expect("EVICT");
+    fixture.create_resident(plain(14 * MIB, VISIBLE_SEGMENT));
+    assert_ne!(fixture.client.state_of(allocation.handle).segment, 1);
+}
+
+fn evict_waits_for_queued_work() {
+    let fixture = Fixture::new();
+    let context = fixture.context();
+    let allocation = fixture.create_resident(physical(64 * KIB, VISIBLE_SEGMENT));
+    debugfs::inject("pause 2");
+    let mut commands = Commands::new();
+    commands.store(allocation.at(0), 7);
+    let recording = Recording::start();
+    let id = commands.submit(&fixture.client, &context);
+    fixture.client.evict(fixture.device, &[allocation.handle]);
+    debugfs::inject("resume 2");
+    fixture.client.wait(context.progress, id);
+    clock::wait_until("it leaves behind the work", || {
+        let state = fixture.client.state_of(allocation.handle);
+        state.residency == abi::ALLOC_RESIDENCY_NOT_RESIDENT
+    });
+    let events = recording.stop();
+    events.assert_order(&[
+        "node_end node=2 kind=dma".to_owned(),
+        format!("paging_op op=Transfer alloc={}", allocation.object_id),
+    ]);
+    assert_eq!(fixture.client.map(&allocation).read64(0), 7);
+}
+
+fn others_leave_to_make_room() {
+    let (one, other) = (Fixture::new(), Fixture::new());
+    let idle = one.create_resident(plain(12 * MIB, VISIBLE_SEGMENT | SYSTEM));
+    one.client.map(&idle).write32(0, 3);
+    one.client.evict(one.device, &[idle.handle]);
+    let fresh = other.create_resident(plain(12 * MIB, VISIBLE_SEGMENT));
+    assert_eq!(other.client.state_of(fresh.handle).segment, 1);
+    assert_eq!(one.client.map(&idle).read32(0), 3);
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The long run: the tests whose loops go on as long as there is time.
+//!
+//! They share their code with the short forms in the other suites.
+
+use super::{
+    command_buffer::list_rewritten_during_the_call_is_never_trusted, //
+    cpu_access::running_writer_loses_nothing_while_memory_moves,
+    engine::random_buffers_match_the_reference,
+    fuzz::{
+        changed_arguments_harm_nobody,
+        changed_command_buffers_harm_nobody,
+        random_mappings_harm_nobody, //
+    },
+    lifetime::{
+        killed_client_leaves_nothing,
+        objects_used_by_many_threads_can_be_closed, //
+    },
+    paging::reused_memory_shows_no_foreign_data,
+    paging_queue::work_that_waits_for_the_paging_value_is_right,
+    random_model::{
+        work_that_fits_matches_the_model,
+        work_under_pressure_matches_the_model,
+        work_with_forced_moves_matches_the_model, //
+    },
+    stress::processes_killed_at_random_leave_nothing,
+};
+use crate::suite::Suite;
+
+/// The suite.
+pub const SUITE: Suite = Suite {
+    name: "soak",
+    parameters: Some("profile=DISC"),
+    cases: crate::cases! {
+        "" processes_killed_at_random_leave_nothing,
+        "" work_that_fits_matches_the_model,
+        "" work_under_pressure_matches_the_model,
+        "" work_with_forced_moves_matches_the_model,
+        "" running_writer_loses_nothing_while_memory_moves,
+        "" reused_memory_shows_no_foreign_data,
+        "" work_that_waits_for_the_paging_value_is_right,
+        "" list_rewritten_during_the_call_is_never_trusted,
+        "" random_buffers_match_the_reference,
+        "" killed_client_leaves_nothing,
+        "" objects_used_by_many_threads_can_be_closed,
+        "" changed_arguments_harm_nobody,
+        "" changed_command_buffers_harm_nobody,
+        "" random_mappings_harm_nobody,
+    },
+};
