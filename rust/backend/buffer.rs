@@ -153,10 +153,6 @@ impl Contents {
         self.portion = 0..self.commands.used();
     }
 
-    /// Returns whether there is nothing to execute.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.commands.is_empty()
-    }
 }
 
 /// Commands in memory of the kernel: room that is fixed at the start, and a used part.
@@ -187,10 +183,6 @@ impl Commands {
         self.0.capacity().saturating_sub(self.0.len())
     }
 
-    /// Returns whether nothing is in use.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
 
     /// Forgets the content and keeps the room.
     pub(crate) fn clear(&mut self) {

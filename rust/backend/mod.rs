@@ -154,11 +154,6 @@ pub(crate) trait Backend: Send + Sync {
 
     /// Stops all nodes and waits for them. Every buffer still queued completes as stopped.
     fn shut_down(&self);
-
-    /// Returns the page frame behind `place`; [`None`] outside memory segments.
-    fn frame(&self, place: Place) -> Option<Frame> {
-        self.frames(place).map(|frames| frames.first)
-    }
 }
 
 /// The backend's side of a context.

@@ -76,7 +76,6 @@ fn state_word(state: State) -> &'static str {
         State::Active => "ACTIVE",
         State::ErrorMemory => "ERROR_MEMORY",
         State::ErrorDma => "ERROR_DMA",
-        State::AdapterGone => "ADAPTER_GONE",
     }
 }
 

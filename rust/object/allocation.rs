@@ -24,7 +24,6 @@ use kernel::{
         ListLinks,
         TryNewListArc, //
     },
-    new_mutex,
     prelude::*,
     sync::{
         atomic::{
@@ -40,17 +39,13 @@ use kernel::{
 
 use crate::{
     abstractions::trace,
-    backend::ObjectCall,
     object::{
         adapter::Adapter,
         backing::Backing,
         client::Sum,
         device::Device,
         name,
-        offsets::{
-            Target,
-            Token, //
-        },
+        offsets::Token,
         presence::Presence,
         residence::{
             Residence,
@@ -58,19 +53,19 @@ use crate::{
         },
         segment::{
             Contiguity,
-            Shape,
-            UseNode, //
+            Shape, //
         },
         worker::Worker,
     },
-    policy::{
-        placement,
-        residency::Demand, //
-    },
-    units::{
-        SegmentId,
-        PAGE_BYTES, //
-    },
+    policy::residency::Demand,
+    units::SegmentId,
+};
+
+mod creation;
+
+pub(crate) use self::creation::{
+    create,
+    Description, //
 };
 
 kernel::impl_flags!(
@@ -95,23 +90,6 @@ impl Flags {
     pub(crate) fn bits(self) -> u32 {
         self.0
     }
-}
-
-/// What ALLOC_CREATE asks for.
-#[derive(Clone, Copy)]
-pub(crate) struct Description {
-    /// Bytes, not rounded yet.
-    pub(crate) size: u64,
-    /// Alignment, a power of two, or 0.
-    pub(crate) align: u64,
-    /// Properties.
-    pub(crate) flags: Flags,
-    /// Permitted segments, or 0 for all.
-    pub(crate) segments: u32,
-    /// Order of preference.
-    pub(crate) preferred: u64,
-    /// 1 to 5.
-    pub(crate) priority: u32,
 }
 
 /// An allocation.
@@ -189,141 +167,6 @@ impl Drop for Hold {
             Allocation::abandon(&self.0);
         }
     }
-}
-
-/// Creates an allocation of `device`. Nothing is committed: no page is taken (RES-2).
-///
-/// # Errors
-///
-/// - `EINVAL`: size 0, an alignment that is no power of two, an unknown segment, segment 0, or a
-///   preference outside the set.
-/// - `EOVERFLOW`: the size overflows when rounded.
-/// - `ENOSPC`: no permitted segment could ever hold it; no mapping offset is left.
-/// - `ENOMEM`: no memory.
-///
-/// Requirements: SEG-11, SEG-30.
-pub(crate) fn create(device: &Arc<Device>, description: &Description) -> Result<Hold> {
-    let adapter = device.adapter();
-    let fitted = fit(adapter, description)?;
-    let client = device.client();
-    let token = if description.flags.contains(Flag::CpuVisible) {
-        Some(adapter.offsets().reserve(client.id(), fitted.size)?)
-    } else {
-        None
-    };
-    let token = kernel::types::ScopeGuard::new_with_data(token, |token| {
-        if let Some(token) = token {
-            adapter.offsets().give(token);
-        }
-    });
-    let mapping_start = token.as_ref().map_or(0, Token::start);
-    let node = UseNode::new(GFP_KERNEL_ACCOUNT)?;
-    let object_id = adapter.next_number();
-    let process = client.id();
-    let presence = Presence::new(
-        adapter.backend(),
-        ObjectCall::CreateAllocation {
-            process,
-            allocation: object_id,
-        },
-        ObjectCall::DestroyAllocation {
-            process,
-            allocation: object_id,
-        },
-    )?;
-    let allocation = Arc::pin_init(
-        pin_init!(Allocation {
-            object_id,
-            device: device.clone(),
-            size: fitted.size,
-            align: fitted.align,
-            flags: description.flags,
-            segments: fitted.segments,
-            preferred: description.preferred,
-            priority: description.priority,
-            holds: Atomic::new(1),
-            readers: Atomic::new(0),
-            writers: Atomic::new(0),
-            locks: Atomic::new(0),
-            moves: Atomic::new(0),
-            mapping_start,
-            name <- name::Slot::new(),
-            token <- new_mutex!(None, "Allocation::token"),
-            residence <- new_mutex!(Residence::new(node), "Allocation::residence"),
-            links <- ListLinks::new(),
-            tracker <- AtomicTracker::new(),
-            _presence: presence,
-        }),
-        GFP_KERNEL_ACCOUNT,
-    )?;
-    adapter
-        .registries()
-        .allocations
-        .add(object_id, &allocation)?;
-    allocation.trace(trace::Life::Create);
-    client.usage().add(Sum::Total, fitted.size);
-    if let Some(token) = token.dismiss() {
-        let target = Target::Allocation(allocation.clone());
-        adapter.offsets().publish(&token, target);
-        *allocation.token.lock() = Some(token);
-    }
-    Ok(Hold(allocation))
-}
-
-/// What becomes of a description on a given adapter.
-struct Fitted {
-    size: u64,
-    align: u64,
-    segments: u32,
-}
-
-/// Checks a description and rounds it to what the permitted segments can hold.
-fn fit(adapter: &Adapter, description: &Description) -> Result<Fitted> {
-    let capabilities = adapter.backend().capabilities();
-    let align = description.align;
-    if description.size == 0 || (align != 0 && !align.is_power_of_two()) {
-        return Err(EINVAL);
-    }
-    let all = capabilities
-        .segments
-        .iter()
-        .fold(0, |mask, segment| mask | segment.id.bit());
-    let segments = match description.segments {
-        0 => all,
-        mask if mask & !all == 0 => mask,
-        _ => return Err(EINVAL),
-    };
-    placement::check_preference(description.preferred, segments).map_err(|_| EINVAL)?;
-    let granule = capabilities
-        .segments
-        .iter()
-        .filter(|segment| segments & segment.id.bit() != 0)
-        .fold(PAGE_BYTES, |granule, segment| {
-            granule.max(segment.page_bytes)
-        });
-    let size = description
-        .size
-        .checked_next_multiple_of(granule)
-        .ok_or(EOVERFLOW)?;
-    // A size beyond this cannot be held as pages, and its sums could overflow.
-    if size > i64::MAX.unsigned_abs() {
-        return Err(EOVERFLOW);
-    }
-    let contiguous = description.flags.contains(Flag::AccessedPhysically);
-    let demand = Demand {
-        bytes: size,
-        mask: segments,
-        contiguous,
-    };
-    let aligned = align <= granule || adapter.could_align(segments, align);
-    if !aligned || !adapter.could_hold(&demand) {
-        return Err(ENOSPC);
-    }
-    Ok(Fitted {
-        size,
-        align: align.max(granule),
-        segments,
-    })
 }
 
 impl Allocation {

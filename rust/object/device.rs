@@ -54,8 +54,6 @@ pub(crate) enum State {
     /// A packet or an address turned out wrong when it ran, or a list named something that is not
     /// on the residency list.
     ErrorDma,
-    /// The adapter was removed.
-    AdapterGone,
 }
 
 /// Everything DEVICE_STATE says.
@@ -184,11 +182,9 @@ impl Device {
     /// # Errors
     ///
     /// - `EIO`: it is in error.
-    /// - `ENODEV`: the adapter is gone.
     pub(crate) fn ensure_active(&self) -> Result {
         match self.state.lock().state {
             State::Active => Ok(()),
-            State::AdapterGone => Err(ENODEV),
             State::ErrorMemory | State::ErrorDma => Err(EIO),
         }
     }
@@ -272,7 +268,6 @@ impl State {
             State::Active => trace::State::Active,
             State::ErrorMemory => trace::State::ErrorMemory,
             State::ErrorDma => trace::State::ErrorDma,
-            State::AdapterGone => trace::State::AdapterGone,
         }
     }
 }

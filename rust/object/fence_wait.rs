@@ -41,6 +41,7 @@ use crate::{
         },
         submission::Point,
     },
+    policy::heap_sort::heap_sort,
 };
 
 /// Which points of a list have to be reached.
@@ -244,7 +245,7 @@ fn check_rising(points: &[Point]) -> Result<(), Refused> {
         }
         let _ = order.push_within_capacity((point.fence.number(), index, point.value));
     }
-    order.sort_unstable();
+    heap_sort(&mut order, |point| *point);
     let mut before: Option<(u64, u64)> = None;
     for &(fence, index, value) in &order {
         if before.is_some_and(|(other, most)| other == fence && value < most) {

@@ -18,21 +18,18 @@ use kernel::{
 
 use crate::{
     abstractions::trace,
+    backend::capabilities::SegmentKind,
     object::{
         adapter::Adapter,
         allocation::Allocation,
-        client::Sum,
-        inject::Destination,
         paging::{
             Builder,
             Line,
             Reason, //
         },
         residence::{
-            Content,
             Location,
-            Residence,
-            Wish, //
+            Residence, //
         },
         segment::{
             Contiguity,
@@ -59,7 +56,8 @@ use crate::{
     },
 };
 
-use crate::backend::capabilities::SegmentKind;
+mod moves;
+mod relocation;
 
 /// What `Adapter::residency` protects beside the residency of each allocation.
 pub(crate) struct Residency {
@@ -134,7 +132,7 @@ impl Residency {
         // A segment has at most one occupant, and one run, per page.
         let pages = segments
             .iter()
-            .map(|segment| segment.bytes() / segment.page_bytes)
+            .map(Segment::pages)
             .max()
             .unwrap_or(0);
         // CAST: `usize` has 64 bits wherever this driver runs.
@@ -350,304 +348,6 @@ impl Mover<'_> {
             count += 1;
         }
         Ok(count)
-    }
-
-    /// Puts an allocation that is nowhere into a place that was taken for it, and pins it there.
-    fn come(&mut self, allocation: &Arc<Allocation>, location: Location) {
-        let mut residence = allocation.residence().lock();
-        let Some(backing) = residence.take_backing() else {
-            // Step A1 took it; without it there is nothing to come from.
-            drop(residence);
-            self.give_up(location);
-            return;
-        };
-        let usage = allocation.device().client().usage();
-        let why = self.why(allocation);
-        let size = allocation.size();
-        let stamp = self.residency.next_stamp();
-        match &location {
-            Location::Segment(id, chain) => {
-                self.announce(allocation, None, self.place_at(*id, chain));
-                self.step(2, allocation);
-                if residence.content == Content::Backing {
-                    self.adapter.unmap(allocation, &mut residence);
-                }
-                if let Some(segment) = self.residency.segment_mut(*id) {
-                    let (line, builder) = (self.line, &mut *self.builder);
-                    match residence.content {
-                        Content::Empty => builder.fill(line, segment.runs(chain), why),
-                        _ => builder.transfer(line, backing.runs(), segment.runs(chain), why),
-                    }
-                    if let Some(node) = residence.take_node() {
-                        segment.enter(stamp, node, allocation.clone());
-                        residence.stamp = stamp;
-                    }
-                }
-                if residence.content == Content::Backing {
-                    self.paged.bytes_in += size;
-                    usage.add(Sum::PagedIn, size);
-                }
-                residence.content = Content::Segment;
-                usage.add(Sum::Resident(*id), size);
-            }
-            Location::Aperture(chain) => {
-                let id = self.residency.aperture().unwrap_or(SegmentId::SYSTEM);
-                let place = self.place_at(id, chain);
-                self.announce(allocation, None, place);
-                if let Some(place) = place {
-                    self.builder
-                        .map_aperture(self.line, place, backing.runs(), why);
-                }
-                if let Some(segment) = self.residency.segment_mut(id) {
-                    if let Some(node) = residence.take_node() {
-                        segment.enter(stamp, node, allocation.clone());
-                        residence.stamp = stamp;
-                    }
-                }
-                usage.add(Sum::Resident(id), size);
-                self.residency.system_bytes += size;
-                usage.add(Sum::Resident(SegmentId::SYSTEM), size);
-            }
-            Location::System => {
-                let place = Place::new(SegmentId::SYSTEM, backing.address());
-                self.announce(allocation, None, Some(place));
-                self.residency.system_bytes += size;
-                usage.add(Sum::Resident(SegmentId::SYSTEM), size);
-            }
-            Location::Nowhere => {}
-        }
-        drop(residence.install(backing));
-        residence.location = location;
-        residence.settled = residence.settled.max(self.builder.settles(self.line));
-        residence.pins += 1;
-        residence.gpu_dirty = false;
-        drop(residence);
-        allocation.moved();
-    }
-
-    /// Moves an allocation out of its place, keeping its content.
-    pub(super) fn leave(&mut self, allocation: &Arc<Allocation>, cause: trace::Cause) {
-        let mut residence = allocation.residence().lock();
-        let from = self.residency.place_of(&residence);
-        let location = core::mem::replace(&mut residence.location, Location::Nowhere);
-        let usage = allocation.device().client().usage();
-        let size = allocation.size();
-        let why = Reason {
-            allocation: allocation.object_id(),
-            cause,
-        };
-        if from.is_some() {
-            self.trace_move(allocation, from, None, cause);
-        }
-        match location {
-            Location::Segment(id, chain) => {
-                self.adapter.unmap(allocation, &mut residence);
-                if let Some(segment) = self.residency.segment_mut(id) {
-                    if let Some(backing) = residence.backing() {
-                        let (line, builder) = (self.line, &mut *self.builder);
-                        builder.transfer(line, segment.runs(&chain), backing.runs(), why);
-                    }
-                    if let Some((node, _)) = segment.leave(residence.stamp) {
-                        residence.give_node(node);
-                    }
-                    segment.give(chain);
-                }
-                residence.content = Content::Backing;
-                self.paged.bytes_out += size;
-                usage.add(Sum::PagedOut, size);
-                usage.add(Sum::Evictions, 1);
-                usage.sub(Sum::Resident(id), size);
-            }
-            Location::Aperture(chain) => self.unmap_range(allocation, &mut residence, chain, why),
-            Location::System => {
-                self.residency.system_bytes -= size;
-                usage.sub(Sum::Resident(SegmentId::SYSTEM), size);
-            }
-            Location::Nowhere => {}
-        }
-        residence.pinned_in_system = false;
-        residence.gpu_dirty = false;
-        residence.settled = residence.settled.max(self.builder.settles(self.line));
-        if residence.wish != Wish::None {
-            residence.wish = Wish::None;
-        }
-        drop(residence);
-        allocation.moved();
-    }
-
-    /// Moves an allocation where a debug command wants it; brings it in if it is not resident. The
-    /// content goes by way of its backing pages.
-    ///
-    /// # Errors
-    ///
-    /// - `EINVAL`: a segment outside its set, an offset that is misaligned or too large.
-    /// - `ENOSPC`: the place cannot be had without moving others.
-    pub(super) fn relocate(
-        &mut self,
-        allocation: &Arc<Allocation>,
-        destination: Destination,
-    ) -> Result<Moved> {
-        let current = {
-            let residence = allocation.residence().lock();
-            if residence.pins > 0 {
-                return Ok(Moved::InUse);
-            }
-            self.residency.place_of(&residence)
-        };
-        let Some(location) = self.destination(allocation, current, destination)? else {
-            return Ok(Moved::Done);
-        };
-        self.leave(allocation, trace::Cause::Move);
-        self.come(allocation, location);
-        Allocation::unpin(allocation, None);
-        Ok(Moved::Done)
-    }
-
-    /// Takes the place that a debug command names; [`None`] if the allocation is there already.
-    fn destination(
-        &mut self,
-        allocation: &Allocation,
-        current: Option<Place>,
-        destination: Destination,
-    ) -> Result<Option<Location>> {
-        let aperture = self.residency.aperture();
-        let shape = allocation.shape();
-        let named = |id: SegmentId| match aperture {
-            Some(aperture) if id == SegmentId::SYSTEM => aperture,
-            _ => id,
-        };
-        let is_system = |id: SegmentId| id == SegmentId::SYSTEM || Some(id) == aperture;
-        let (id, offset) = match destination {
-            Destination::Elsewhere => {
-                let here = current.map(|place| named(place.segment));
-                let others = placement::order(allocation.preferred(), allocation.segments());
-                let first = here
-                    .filter(|id| Some(*id) != aperture)
-                    .map(|segment| Choice {
-                        segment,
-                        from: placement::End::Low,
-                    });
-                let choices = Iterator::chain(
-                    first.into_iter(),
-                    others.filter(|choice| Some(choice.segment) != here),
-                );
-                for choice in choices {
-                    if let Some(location) = self.take(allocation, choice) {
-                        return Ok(Some(location));
-                    }
-                }
-                return Err(ENOSPC);
-            }
-            Destination::Segment(id) => (named(id), None),
-            Destination::Place(id, offset) => (named(id), Some(offset)),
-        };
-        if !allocation.permits(id) {
-            return Err(EINVAL);
-        }
-        let here = current.is_some_and(|place| {
-            let same = named(place.segment) == id;
-            same && (is_system(id) || offset.is_none_or(|offset| offset == place.offset))
-        });
-        let Some(offset) = offset else {
-            if here {
-                return Ok(None);
-            }
-            let choice = Choice {
-                segment: id,
-                from: placement::End::Low,
-            };
-            return self.take(allocation, choice).map(Some).ok_or(ENOSPC);
-        };
-        let segment = self.residency.segment_mut(id).ok_or(EINVAL)?;
-        let end = offset.checked_add(shape.bytes).ok_or(EINVAL)?;
-        if is_system(id) || offset % segment.page_bytes != 0 || end > segment.bytes() {
-            return Err(EINVAL);
-        }
-        if here {
-            return Ok(None);
-        }
-        let chain = segment.take_at(&shape, offset).ok_or(ENOSPC)?;
-        Ok(Some(Location::Segment(id, chain)))
-    }
-
-    /// Takes everything from an allocation that nobody claims any more; its content is given up.
-    pub(super) fn discard(&mut self, allocation: &Arc<Allocation>) {
-        let mut residence = allocation.residence().lock();
-        let from = self.residency.place_of(&residence);
-        let location = core::mem::replace(&mut residence.location, Location::Nowhere);
-        let usage = allocation.device().client().usage();
-        let size = allocation.size();
-        let cause = trace::Cause::Discard;
-        let why = Reason {
-            allocation: allocation.object_id(),
-            cause,
-        };
-        if from.is_some() {
-            self.trace_move(allocation, from, None, cause);
-        }
-        match location {
-            Location::Segment(id, chain) => {
-                if let Some(segment) = self.residency.segment_mut(id) {
-                    self.builder.discard(self.line, segment.runs(&chain), why);
-                    if let Some((node, _)) = segment.leave(residence.stamp) {
-                        residence.give_node(node);
-                    }
-                    segment.give(chain);
-                }
-                usage.sub(Sum::Resident(id), size);
-            }
-            Location::Aperture(chain) => self.unmap_range(allocation, &mut residence, chain, why),
-            Location::System => {
-                self.residency.system_bytes -= size;
-                usage.sub(Sum::Resident(SegmentId::SYSTEM), size);
-            }
-            Location::Nowhere => {}
-        }
-        residence.content = Content::Empty;
-        residence.settled = residence.settled.max(self.builder.settles(self.line));
-    }
-
-    /// Takes an allocation out of the aperture.
-    fn unmap_range(
-        &mut self,
-        allocation: &Allocation,
-        residence: &mut Residence,
-        chain: Chain,
-        why: Reason,
-    ) {
-        let Some(id) = self.residency.aperture() else {
-            return;
-        };
-        let usage = allocation.device().client().usage();
-        let size = allocation.size();
-        let first = Place::new(
-            SegmentId::SYSTEM,
-            residence.backing().map_or(0, |backing| backing.address()),
-        );
-        if let Some(at) = self.place_at(id, &chain) {
-            self.builder.unmap_aperture(self.line, at, size, first, why);
-        }
-        if let Some(segment) = self.residency.segment_mut(id) {
-            if let Some((node, _)) = segment.leave(residence.stamp) {
-                residence.give_node(node);
-            }
-            segment.give(chain);
-        }
-        usage.sub(Sum::Resident(id), size);
-        self.residency.system_bytes -= size;
-        usage.sub(Sum::Resident(SegmentId::SYSTEM), size);
-    }
-
-    /// Gives back a place that was taken and is not used.
-    fn give_up(&mut self, location: Location) {
-        let (id, chain) = match location {
-            Location::Segment(id, chain) => (Some(id), chain),
-            Location::Aperture(chain) => (self.residency.aperture(), chain),
-            Location::System | Location::Nowhere => return,
-        };
-        if let Some(segment) = id.and_then(|id| self.residency.segment_mut(id)) {
-            segment.give(chain);
-        }
     }
 
     fn place_at(&self, id: SegmentId, chain: &Chain) -> Option<Place> {

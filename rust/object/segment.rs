@@ -8,7 +8,10 @@
 //!
 //! Everything in this file is protected by `Adapter::residency` (rank 1).
 
-use core::ops::Range;
+use core::{
+    num::NonZeroU64,
+    ops::Range, //
+};
 
 use kernel::{
     prelude::*,
@@ -107,9 +110,10 @@ impl Segment {
     pub(super) fn all(capabilities: &Capabilities) -> Result<KVec<Segment>> {
         let mut segments = KVec::with_capacity(capabilities.segments.len(), GFP_KERNEL)?;
         for segment in &capabilities.segments {
-            let pages = u32::try_from(segment.bytes / segment.page_bytes).map_err(|_| EINVAL)?;
+            let page_bytes = NonZeroU64::new(segment.page_bytes).ok_or(EINVAL)?;
+            let pages = u32::try_from(segment.bytes / page_bytes).map_err(|_| EINVAL)?;
             let contiguous = match segment.kind {
-                SegmentKind::Memory => segment.contiguous / segment.page_bytes,
+                SegmentKind::Memory => segment.contiguous / page_bytes,
                 SegmentKind::Aperture => u64::from(pages),
             };
             let words = KVVec::zeroed(
@@ -136,6 +140,11 @@ impl Segment {
             )?;
         }
         Ok(segments)
+    }
+
+    /// Returns the number of its pages.
+    pub(super) fn pages(&self) -> u32 {
+        self.pool.pages()
     }
 
     /// Returns the number of pages that hold `bytes`.

@@ -83,8 +83,6 @@ pub(crate) struct Named {
     pub(crate) access: Access,
     /// The instance; all ones is the current one.
     pub(crate) instance: u32,
-    /// Where it is: what the caller presumes, and on return what is known at submit time.
-    pub(crate) place: Option<Place>,
 }
 
 /// Whether the commands of a submission run.

@@ -6,7 +6,7 @@
 //! neither is wanted in a kernel. A heap sort takes n log n steps in every case and no memory.
 
 /// Sorts `items` by `key`; equal ones may change places.
-pub(super) fn heap_sort<T: Copy, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
+pub fn heap_sort<T: Copy, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
     let count = items.len();
     for root in (0..count / 2).rev() {
         sift_down(items, root, &key);

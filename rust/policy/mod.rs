@@ -37,7 +37,7 @@
 mod duplicates;
 pub mod eviction;
 mod free_runs;
-mod heap_sort;
+pub mod heap_sort;
 mod patch_list;
 pub mod patching;
 pub mod placement;

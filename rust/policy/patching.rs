@@ -200,13 +200,14 @@ impl<'a> Checker<'a> {
     ///
     /// # Errors
     ///
-    /// - [`Kind::SplitBoundary`]: an entry's split offset is inside the last packet, beyond the
-    ///   end, or at the end although it patches.
+    /// - [`Kind::SplitBoundary`]: an entry's split offset is inside the last packet or beyond the
+    ///   end.
     /// - [`Kind::PatchNotOperand`]: an entry patches something that is no operand.
     pub fn finish(self) -> Result<(), Refused> {
         let rest = self.lists.patches.get(self.next..).unwrap_or_default();
         for (patch, position) in rest.iter().zip(self.next..usize::MAX) {
-            if patch.split_offset != self.lists.bytes || patch.kind != PatchKind::None {
+            // Only entries that bind come as far as the end: others split before what they patch.
+            if patch.split_offset != self.lists.bytes {
                 return Err(Refused::at(Kind::SplitBoundary, position));
             }
         }

@@ -38,14 +38,14 @@ impl<'a> Nodes<'a> {
         let mut last = leaves.wrapping_add(last);
         let mut pages = LEAF_PAGES;
         while first != last {
-            let (left, right) = (first & !1, last | 1);
-            for node in left / 2..=right / 2 {
+            first /= 2;
+            last /= 2;
+            for node in first..=last {
                 let child = node.wrapping_mul(2);
                 let sum = self.sum(child, pages);
                 let sum = sum.then(self.sum(child.wrapping_add(1), pages));
                 self.store(node, sum);
             }
-            (first, last) = (left / 2, right / 2);
             pages = pages.wrapping_mul(2);
         }
         self.climb(first, pages);

@@ -37,7 +37,8 @@ use super::{
     handle::{
         Kind,
         Object,
-        Publication, //
+        Publication,
+        Publications, //
     },
     list::{
         self,
@@ -78,28 +79,35 @@ argument! {
 /// - `EIO`, `ENODEV`: the device is in error, or gone.
 /// - `ENOSPC`: no permitted segment could ever hold it, or the client has too many objects.
 /// - `ENOMEM`: no memory.
-pub(super) fn create<'a>(
-    file: &'a File,
-    argument: &mut AllocCreate,
-) -> Result<KVVec<Publication<'a>>> {
+pub(super) fn create<'a>(file: &'a File, argument: &mut AllocCreate) -> Result<Publications<'a>> {
     let fail_index = &mut argument.fail_index;
-    let mut infos: List<AllocInfo> =
+    let mut infos: List<AllocInfo, 1> =
         List::read(&argument.infos, list::CREATIONS, Empty::Refused).blame(fail_index)?;
     list::check_each(infos.as_slice(), check_known).blame(fail_index)?;
     list::check_each(infos.as_slice(), check_applicable).blame(fail_index)?;
     let device: Arc<Device> = file.handles().get(argument.device)?;
     device.ensure_active()?;
 
-    let infos_mut = infos.as_mut_slice();
-    let mut created = KVVec::with_capacity(infos_mut.len(), GFP_KERNEL_ACCOUNT)?;
-    for (index, info) in infos_mut.iter_mut().enumerate() {
-        let publication = create_one(file, argument.device, &device, info)
-            .map_err(|error| Refused::at(index, error))
-            .blame(fail_index)?;
-        created.push(publication, GFP_KERNEL_ACCOUNT)?;
-    }
+    let create = |index: usize, info: &mut AllocInfo| {
+        create_one(file, argument.device, &device, info).map_err(|error| Refused::at(index, error))
+    };
+    let created = create_all(infos.as_mut_slice(), create).blame(fail_index)?;
     infos.write_back()?;
     Ok(created)
+}
+
+fn create_all<'a>(
+    infos: &mut [AllocInfo],
+    mut create: impl FnMut(usize, &mut AllocInfo) -> Result<Publication<'a>, Refused>,
+) -> Result<Publications<'a>, Refused> {
+    if let [info] = infos {
+        return create(0, info).map(Publications::One);
+    }
+    let mut created = KVVec::with_capacity(infos.len(), GFP_KERNEL_ACCOUNT)?;
+    for (index, info) in infos.iter_mut().enumerate() {
+        created.push(create(index, info)?, GFP_KERNEL_ACCOUNT)?;
+    }
+    Ok(Publications::Many(created))
 }
 
 fn create_one<'a>(

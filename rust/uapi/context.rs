@@ -29,7 +29,7 @@ use super::{
     },
     dispatch::{
         argument,
-        Done, //
+        Silent, //
     },
     file::File,
     handle::{
@@ -136,7 +136,7 @@ pub(super) fn create<'a>(
 /// - `ENOENT`: no such context.
 /// - `EPERM`: a priority or a time limit that needs a privilege.
 /// - `EIO`, `ENODEV`: the device is in error, or gone.
-pub(super) fn set(file: &File, argument: &mut ContextSet) -> Result<Done> {
+pub(super) fn set(file: &File, argument: &mut ContextSet) -> Result<Silent> {
     if argument.mask & !MASK_KNOWN != 0 {
         return Err(EOPNOTSUPP);
     }
@@ -161,7 +161,7 @@ pub(super) fn set(file: &File, argument: &mut ContextSet) -> Result<Done> {
             tuning.timeout_ms = argument.timeout_ms;
         }
     });
-    Ok(Done)
+    Ok(Silent)
 }
 
 fn decode_mode(mode: u32) -> Result<Mode> {

@@ -90,7 +90,6 @@ fn number(state: State) -> u32 {
         State::Active => abi::DEVICE_STATE_ACTIVE,
         State::ErrorMemory => abi::DEVICE_STATE_ERROR_MEMORY,
         State::ErrorDma => abi::DEVICE_STATE_ERROR_DMA,
-        State::AdapterGone => abi::DEVICE_STATE_ADAPTER_GONE,
     }
 }
 

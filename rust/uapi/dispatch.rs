@@ -9,9 +9,9 @@
 //! the caller a second time.
 //!
 //! A call that makes something can fail for the last time when its result is copied out. So a handler
-//! returns its effect as a value, [`Effect`], that is not in force yet: it is committed after the
+//! returns its effect as a value, an [`Effect`] that is not in force yet: it is committed after the
 //! copy, or dropped, and dropping it takes everything back. Where that is impossible the effect is
-//! [`Done`], and the copy out is tried before the handler runs.
+//! [`Done`], and the copy is tried before the handler runs.
 
 use kernel::prelude::*;
 
@@ -77,12 +77,23 @@ macro_rules! argument {
 }
 pub(super) use argument;
 
+/// When the argument is copied out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Delivery {
+    /// Never: it has no outputs.
+    Never,
+    /// After the handler: until then its effect can be taken back.
+    Last,
+    /// Before the handler, to see whether it is possible, and again if there is something to say.
+    Tried,
+}
+
 /// What a handler has prepared.
 pub(super) trait Effect {
-    /// Whether dropping takes it back.
-    const REVOCABLE: bool;
+    /// When the argument is copied out.
+    const DELIVERY: Delivery;
 
-    /// Puts it in force. The result has been delivered.
+    /// Puts it in force. Everything has been delivered.
     fn commit(self);
 }
 
@@ -90,7 +101,16 @@ pub(super) trait Effect {
 pub(super) struct Done;
 
 impl Effect for Done {
-    const REVOCABLE: bool = false;
+    const DELIVERY: Delivery = Delivery::Tried;
+
+    fn commit(self) {}
+}
+
+/// An effect of which there is nothing to say.
+pub(super) struct Silent;
+
+impl Effect for Silent {
+    const DELIVERY: Delivery = Delivery::Never;
 
     fn commit(self) {}
 }
@@ -99,7 +119,7 @@ impl Effect for Done {
 pub(super) struct Answered;
 
 impl Effect for Answered {
-    const REVOCABLE: bool = true;
+    const DELIVERY: Delivery = Delivery::Last;
 
     fn commit(self) {}
 }
@@ -181,16 +201,20 @@ pub(super) fn run<'a, A: Argument, E: Effect>(
     argument.clear_results();
     argument.clear_report();
     if let Err(error) = check(&argument, flags_known) {
-        passed.report(&argument);
-        return Err(error);
+        return passed.refuse::<A, E>(&argument, error);
     }
     let before = argument;
-    if !E::REVOCABLE {
+    if E::DELIVERY == Delivery::Tried {
         passed.write(&before)?;
     }
     match handler(file, &mut argument) {
         Ok(effect) => {
-            if E::REVOCABLE || argument != before {
+            let delivered = match E::DELIVERY {
+                Delivery::Never => true,
+                Delivery::Last => false,
+                Delivery::Tried => argument == before,
+            };
+            if !delivered {
                 passed.write(&argument)?;
             }
             effect.commit();
@@ -198,8 +222,7 @@ pub(super) fn run<'a, A: Argument, E: Effect>(
         }
         Err(error) => {
             argument.clear_results();
-            passed.report(&argument);
-            Err(error)
+            passed.refuse::<A, E>(&argument, error)
         }
     }
 }
@@ -223,9 +246,11 @@ impl Passed {
         bytes::copy_struct_out(self.address, self.size, argument)
     }
 
-    /// Copies the argument of a call out that has failed. A caller who cannot be told more gets the
-    /// error of the call all the same.
-    fn report<A: Argument>(self, argument: &A) {
-        let _ = self.write(argument);
+    /// Ends a call that has failed. A caller who cannot be told more gets the error all the same.
+    fn refuse<A: Argument, E: Effect>(self, argument: &A, error: Error) -> Result {
+        if E::DELIVERY != Delivery::Never {
+            let _ = self.write(argument);
+        }
+        Err(error)
     }
 }

@@ -126,6 +126,23 @@ pub(super) fn check_point(point: &Point) -> Result {
     Ok(())
 }
 
+/// Points whose fences have been looked up.
+enum Points {
+    /// Only one: needs no memory.
+    One(submission::Point),
+    /// Any number.
+    Many(KVVec<submission::Point>),
+}
+
+impl Points {
+    fn as_slice(&self) -> &[submission::Point] {
+        match self {
+            Self::One(point) => core::slice::from_ref(point),
+            Self::Many(points) => points,
+        }
+    }
+}
+
 /// Looks the fences of points up.
 ///
 /// # Errors
@@ -151,10 +168,17 @@ pub(super) fn get_points(
 }
 
 /// Copies the points of a call and looks their fences up.
-fn read_points(file: &File, array: &abi::Array) -> Result<KVVec<submission::Point>, Refused> {
+fn read_points(file: &File, array: &abi::Array) -> Result<Points, Refused> {
     let points: List<Point> = List::read(array, list::HANDLES, Empty::Refused)?;
     list::check_each(points.as_slice(), check_point)?;
-    get_points(file, points.as_slice())
+    let &[Point { fence, value, .. }] = points.as_slice() else {
+        return get_points(file, points.as_slice()).map(Points::Many);
+    };
+    let fence = file
+        .handles()
+        .get(fence)
+        .map_err(|error| Refused::at(0, error))?;
+    Ok(Points::One(submission::Point { fence, value }))
 }
 
 /// Sets fences to values: all of the list, or none.
@@ -174,7 +198,7 @@ pub(super) fn signal(file: &File, argument: &mut FenceSignal) -> Result<Done> {
     } else {
         Rewind::Refused
     };
-    fence_wait::signal(&points, rewind).blame(fail_index)?;
+    fence_wait::signal(points.as_slice(), rewind).blame(fail_index)?;
     Ok(Done)
 }
 
@@ -198,7 +222,8 @@ pub(super) fn wait(file: &File, argument: &mut FenceWait) -> Result<Answered> {
     } else {
         Quorum::All
     };
-    let reached = fence_wait::wait(file.adapter(), &points, quorum, deadline).blame(first)?;
+    let reached =
+        fence_wait::wait(file.adapter(), points.as_slice(), quorum, deadline).blame(first)?;
     *first = match quorum {
         // CAST: lists are far shorter than 4 Gi elements.
         Quorum::Any => reached as u32,

@@ -46,7 +46,8 @@ use super::list::Refused;
 
 pub(super) use self::entry::{
     Object,
-    Publication, //
+    Publication,
+    Publications, //
 };
 
 /// Bits of the place of an object.

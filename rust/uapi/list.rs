@@ -25,9 +25,6 @@ use super::abi::{
     FAIL_INDEX_NONE, //
 };
 
-/// Elements of a list on the stack.
-const SHORT: usize = 4;
-
 /// The longest list of handles, and of everything that has no limit of its own.
 pub(super) const HANDLES: u32 = 16384;
 /// The longest list of allocations to create.
@@ -154,14 +151,14 @@ pub(super) fn check_each<T>(elements: &[T], check: impl Fn(&T) -> Result) -> Res
     Ok(())
 }
 
-/// A copy of a list.
-pub(super) struct List<T: Element> {
+/// A copy of a list; up to `SHORT` elements need no memory.
+pub(super) struct List<T: Element, const SHORT: usize = 4> {
     user: bytes::List,
     short: [T; SHORT],
     long: KVVec<T>,
 }
 
-impl<T: Element> List<T> {
+impl<T: Element, const SHORT: usize> List<T, SHORT> {
     /// Checks and copies a list of at most `limit` elements.
     ///
     /// # Errors
@@ -224,7 +221,7 @@ mod tests {
 
     /// Returns how a list of points is answered.
     fn answer(ptr: u64, count: u32, stride: u32) -> Result<usize> {
-        let list = List::<abi::Point>::read(&array(ptr, count, stride), 100, Empty::Allowed)?;
+        let list = List::<abi::Point, 4>::read(&array(ptr, count, stride), 100, Empty::Allowed)?;
         Ok(list.as_slice().len())
     }
 
@@ -235,7 +232,7 @@ mod tests {
 
     #[test]
     fn empty_list_is_refused_where_it_makes_no_sense() {
-        let list = List::<u32>::read(&array(0, 0, 4), 100, Empty::Refused);
+        let list = List::<u32, 4>::read(&array(0, 0, 4), 100, Empty::Refused);
         assert_eq!(list.map(|_| ()), Err(EINVAL));
     }
 

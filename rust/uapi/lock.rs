@@ -26,8 +26,9 @@ use super::{
     },
     dispatch::{
         argument,
-        Done,
-        Effect, //
+        Delivery,
+        Effect,
+        Silent, //
     },
     fence,
     file::File, //
@@ -59,7 +60,7 @@ argument! {
 pub(super) struct Locked(Option<Hold>);
 
 impl Effect for Locked {
-    const REVOCABLE: bool = true;
+    const DELIVERY: Delivery = Delivery::Last;
 
     fn commit(mut self) {
         self.0 = None;
@@ -146,7 +147,7 @@ fn range(allocation: &Hold, offset: u64, length: u64) -> Result<Range<u64>> {
 /// - `ENOENT`: no such allocation.
 /// - `EOVERFLOW`: the range overflows.
 /// - `EIO`, `ENODEV`: the device is in error, or gone.
-pub(super) fn unlock(file: &File, argument: &mut Unlock) -> Result<Done> {
+pub(super) fn unlock(file: &File, argument: &mut Unlock) -> Result<Silent> {
     if argument.length == 0 && argument.offset != 0 {
         return Err(EINVAL);
     }
@@ -157,5 +158,5 @@ pub(super) fn unlock(file: &File, argument: &mut Unlock) -> Result<Done> {
     }
     allocation.device().ensure_active()?;
     lock::unlock(&allocation)?;
-    Ok(Done)
+    Ok(Silent)
 }

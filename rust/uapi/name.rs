@@ -19,7 +19,7 @@ use super::{
     abi::SetName,
     dispatch::{
         argument,
-        Answered, //
+        Silent, //
     },
     file::File, //
 };
@@ -40,14 +40,14 @@ argument! {
 /// - `EFAULT`: the name cannot be read.
 /// - `ENOENT`: no such object.
 /// - `ENOMEM`: no memory.
-pub(super) fn set_name(file: &File, argument: &mut SetName) -> Result<Answered> {
+pub(super) fn set_name(file: &File, argument: &mut SetName) -> Result<Silent> {
     let name = read(argument)?;
     if argument.object == 0 {
         file.client().name().set(name)?;
     } else {
         file.handles().get_any(argument.object)?.name().set(name)?;
     }
-    Ok(Answered)
+    Ok(Silent)
 }
 
 /// Copies the name in; none clears it.

@@ -28,6 +28,7 @@ use super::{
     },
     dispatch::{
         argument,
+        Delivery,
         Done,
         Effect, //
     },
@@ -87,7 +88,7 @@ pub(super) struct Counted<'a> {
 }
 
 impl Effect for Counted<'_> {
-    const REVOCABLE: bool = true;
+    const DELIVERY: Delivery = Delivery::Last;
 
     fn commit(mut self) {
         self.handles = None;

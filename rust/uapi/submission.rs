@@ -29,10 +29,6 @@ use crate::{
             State, //
         },
     },
-    units::{
-        Place,
-        SegmentId, //
-    },
 };
 
 use super::{
@@ -304,8 +300,6 @@ fn decode_element(element: &SubmitAlloc, hold: Option<Hold>) -> Named {
             Access::Read
         },
         instance: element.instance,
-        place: SegmentId::new(element.presumed_segment)
-            .map(|segment| Place::new(segment, element.presumed_address)),
     }
 }
 

@@ -239,7 +239,7 @@ impl<'a> Bench<'a> {
             contents.whole();
             contents.context = Some(self.system.clone());
             contents.completion = Some(collector.clone());
-            if contents.is_empty() {
+            if contents.commands.used() == 0 {
                 return Err(EINVAL);
             }
             self.backend.submit(node, buffer);

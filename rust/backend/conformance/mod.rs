@@ -90,7 +90,7 @@ pub(crate) fn capabilities_match_shape(backend: &dyn Backend) -> Verdict {
         && capabilities.nodes.len() == 3
         && capabilities.paging_node == Some(PAGING)
         && capabilities.aperture().map(|segment| segment.id) == SegmentId::new(3)
-        && backend.frame(place(1, 0)).is_some()
-        && backend.frame(place(1, SEGMENT)).is_none()
-        && backend.frame(place(3, 0)).is_none())
+        && backend.frames(place(1, 0)).is_some()
+        && backend.frames(place(1, SEGMENT)).is_none()
+        && backend.frames(place(3, 0)).is_none())
 }

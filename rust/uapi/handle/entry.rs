@@ -20,7 +20,10 @@ use crate::{
         paging_queue::PagingQueue,
         residency, //
     },
-    uapi::dispatch::Effect,
+    uapi::dispatch::{
+        Delivery,
+        Effect, //
+    },
 };
 
 use super::{
@@ -179,7 +182,7 @@ impl<'a> Publication<'a> {
 }
 
 impl Effect for Publication<'_> {
-    const REVOCABLE: bool = true;
+    const DELIVERY: Delivery = Delivery::Last;
 
     fn commit(mut self) {
         if let Some((reservation, object)) = mem::take(&mut self.object) {
@@ -200,18 +203,31 @@ impl Drop for Publication<'_> {
     }
 }
 
-impl<const N: usize> Effect for [Publication<'_>; N] {
-    const REVOCABLE: bool = true;
+/// The objects of a list on their way to their names.
+pub(in crate::uapi) enum Publications<'a> {
+    /// Only one: needs no memory.
+    One(Publication<'a>),
+    /// Any number.
+    Many(KVVec<Publication<'a>>),
+}
+
+impl Effect for Publications<'_> {
+    const DELIVERY: Delivery = Delivery::Last;
 
     fn commit(self) {
-        for publication in self {
-            publication.commit();
+        match self {
+            Self::One(publication) => publication.commit(),
+            Self::Many(publications) => {
+                for publication in publications {
+                    publication.commit();
+                }
+            }
         }
     }
 }
 
-impl Effect for KVVec<Publication<'_>> {
-    const REVOCABLE: bool = true;
+impl<const N: usize> Effect for [Publication<'_>; N] {
+    const DELIVERY: Delivery = Delivery::Last;
 
     fn commit(self) {
         for publication in self {

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The end of a submission: its buffers come back from the node, in order.
+//!
+//! When the commands have run, the memory is used no longer and may move; when the last buffer is
+//! back, the signals are given and the progress fence is raised. A submission that was stopped or
+//! went wrong gives no signals.
+
+use kernel::{
+    list::ListArc,
+    prelude::*,
+    rbtree::RBTreeNode,
+    sync::Arc, //
+};
+
+use crate::{
+    abstractions::{
+        clock,
+        trace, //
+    },
+    backend::{
+        Buffer,
+        Completion,
+        Kind,
+        Outcome, //
+    },
+    object::{
+        device,
+        fence::OnReset,
+        submission::{
+            Record,
+            State,
+            Submission, //
+        },
+        worker::Worker,
+    },
+};
+
+use super::{
+    Context,
+    Inner,
+    LAST,
+    REMEMBERED, //
+};
+
+impl Context {
+    /// Writes down that a submission has ended, and forgets the oldest ones.
+    pub(super) fn end(&self, submission: &Submission, error: Option<Error>) {
+        let device_failed = self.device.state().state != device::State::Active;
+        if error.is_some() && device_failed {
+            for point in submission.signals() {
+                point.fence.poison(EIO, OnReset::Saturate);
+            }
+        }
+        submission.record().update(|report| {
+            if report.state != State::Faulted {
+                report.state = match error {
+                    Some(_) => State::Cancelled,
+                    None => State::Done,
+                };
+            }
+            report.error = report.error.or(error);
+            report.end_ns = clock::now_ns();
+        });
+        let forgotten = {
+            let mut inner = self.inner.lock();
+            inner.finished += 1;
+            inner.forget_oldest()
+        };
+        drop(forgotten);
+        if error.is_none() {
+            self.progress.raise(submission.id(), trace::Origin::Gpu);
+        }
+        self.device.adapter().notify_idle();
+    }
+
+    /// The memory of the first in flight is used no longer.
+    fn stop_using(&self, outcome: Outcome) {
+        let first = {
+            let mut inner = self.inner.lock();
+            inner
+                .flight
+                .cursor_front()
+                .peek_next()
+                .map(|peek| Arc::from(peek.arc()))
+        };
+        let Some(first): Option<Arc<Submission>> = first else {
+            return;
+        };
+        if let Outcome::Error { offset } = outcome {
+            first.record().update(|report| {
+                report.state = State::Faulted;
+                report.error = Some(EIO);
+            });
+            self.device.fail(device::Offence {
+                state: device::State::ErrorDma,
+                context: self.number,
+                node: Some(self.node.0),
+                submission: first.id(),
+                offset: u64::from(offset),
+            });
+        }
+        if outcome != Outcome::Done {
+            first.fail();
+        }
+        first.release();
+    }
+
+    /// The first in flight has ended.
+    fn arrive(&self) {
+        let first = self.inner.lock().flight.pop_front();
+        let Some(first) = first else { return };
+        if first.has_failed() {
+            self.end(&first, Some(ECANCELED));
+        } else {
+            for point in first.signals() {
+                point.fence.raise(point.value, trace::Origin::Gpu);
+            }
+            self.end(&first, None);
+        }
+        Worker::kick(self.device.adapter().worker());
+    }
+}
+
+impl Completion for Context {
+    fn begin(&self, kind: Kind) {
+        if kind != Kind::Dma {
+            return;
+        }
+        let mut inner = self.inner.lock();
+        if let Some(first) = inner.flight.cursor_front().peek_next() {
+            first.arc().record().update(|report| {
+                report.state = State::Running;
+                report.start_ns = clock::now_ns();
+            });
+        }
+    }
+
+    fn complete(&self, mut buffer: ListArc<Buffer>, outcome: Outcome) {
+        let contents = buffer.contents_mut();
+        let (kind, last) = (contents.kind, contents.cookie == LAST);
+        drop(buffer);
+        match kind {
+            Kind::Dma => self.stop_using(outcome),
+            // Without commands, the signals end the use.
+            Kind::Signal if outcome != Outcome::Done => self.fail_first(),
+            _ => {}
+        }
+        if last {
+            self.arrive();
+        }
+    }
+}
+
+impl Inner {
+    /// Forgets the oldest submission, if enough finished ones are remembered.
+    fn forget_oldest(&mut self) -> Option<RBTreeNode<u64, Arc<Record>>> {
+        if self.finished <= REMEMBERED {
+            return None;
+        }
+        let oldest = self.known.cursor_front_mut()?;
+        if oldest.current().1.report().end_ns == 0 {
+            return None;
+        }
+        self.finished -= 1;
+        Some(oldest.remove_current().1)
+    }
+}
+
+impl Context {
+    fn fail_first(&self) {
+        let mut inner = self.inner.lock();
+        if let Some(first) = inner.flight.cursor_front().peek_next() {
+            first.arc().fail();
+        }
+    }
+}
+

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Coming and leaving: the new place, the operations, and the books, in one step.
+
+use kernel::sync::Arc;
+
+use crate::{
+    abstractions::trace,
+    object::{
+        allocation::Allocation,
+        client::Sum,
+        paging::Reason,
+        residence::{
+            Content,
+            Location,
+            Residence,
+            Wish, //
+        },
+    },
+    policy::placement::Chain,
+    units::{
+        Place,
+        SegmentId, //
+    },
+};
+
+use super::Mover;
+
+impl Mover<'_> {
+    /// Puts an allocation that is nowhere into a place that was taken for it, and pins it there.
+    pub(super) fn come(&mut self, allocation: &Arc<Allocation>, location: Location) {
+        let mut residence = allocation.residence().lock();
+        let Some(backing) = residence.take_backing() else {
+            // Step A1 took it; without it there is nothing to come from.
+            drop(residence);
+            self.give_up(location);
+            return;
+        };
+        let usage = allocation.device().client().usage();
+        let why = self.why(allocation);
+        let size = allocation.size();
+        let stamp = self.residency.next_stamp();
+        match &location {
+            Location::Segment(id, chain) => {
+                self.announce(allocation, None, self.place_at(*id, chain));
+                self.step(2, allocation);
+                if residence.content == Content::Backing {
+                    self.adapter.unmap(allocation, &mut residence);
+                }
+                if let Some(segment) = self.residency.segment_mut(*id) {
+                    let (line, builder) = (self.line, &mut *self.builder);
+                    match residence.content {
+                        Content::Empty => builder.fill(line, segment.runs(chain), why),
+                        _ => builder.transfer(line, backing.runs(), segment.runs(chain), why),
+                    }
+                    if let Some(node) = residence.take_node() {
+                        segment.enter(stamp, node, allocation.clone());
+                        residence.stamp = stamp;
+                    }
+                }
+                if residence.content == Content::Backing {
+                    self.paged.bytes_in += size;
+                    usage.add(Sum::PagedIn, size);
+                }
+                residence.content = Content::Segment;
+                usage.add(Sum::Resident(*id), size);
+            }
+            Location::Aperture(chain) => {
+                let id = self.residency.aperture().unwrap_or(SegmentId::SYSTEM);
+                let place = self.place_at(id, chain);
+                self.announce(allocation, None, place);
+                if let Some(place) = place {
+                    self.builder
+                        .map_aperture(self.line, place, backing.runs(), why);
+                }
+                if let Some(segment) = self.residency.segment_mut(id) {
+                    if let Some(node) = residence.take_node() {
+                        segment.enter(stamp, node, allocation.clone());
+                        residence.stamp = stamp;
+                    }
+                }
+                usage.add(Sum::Resident(id), size);
+                self.residency.system_bytes += size;
+                usage.add(Sum::Resident(SegmentId::SYSTEM), size);
+            }
+            Location::System => {
+                let place = Place::new(SegmentId::SYSTEM, backing.address());
+                self.announce(allocation, None, Some(place));
+                self.residency.system_bytes += size;
+                usage.add(Sum::Resident(SegmentId::SYSTEM), size);
+            }
+            Location::Nowhere => {}
+        }
+        drop(residence.install(backing));
+        residence.location = location;
+        residence.settled = residence.settled.max(self.builder.settles(self.line));
+        residence.pins += 1;
+        residence.gpu_dirty = false;
+        drop(residence);
+        allocation.moved();
+    }
+
+    /// Moves an allocation out of its place, keeping its content.
+    pub(in crate::object) fn leave(&mut self, allocation: &Arc<Allocation>, cause: trace::Cause) {
+        let mut residence = allocation.residence().lock();
+        let from = self.residency.place_of(&residence);
+        let location = core::mem::replace(&mut residence.location, Location::Nowhere);
+        let usage = allocation.device().client().usage();
+        let size = allocation.size();
+        let why = Reason {
+            allocation: allocation.object_id(),
+            cause,
+        };
+        if from.is_some() {
+            self.trace_move(allocation, from, None, cause);
+        }
+        match location {
+            Location::Segment(id, chain) => {
+                self.adapter.unmap(allocation, &mut residence);
+                if let Some(segment) = self.residency.segment_mut(id) {
+                    if let Some(backing) = residence.backing() {
+                        let (line, builder) = (self.line, &mut *self.builder);
+                        builder.transfer(line, segment.runs(&chain), backing.runs(), why);
+                    }
+                    if let Some((node, _)) = segment.leave(residence.stamp) {
+                        residence.give_node(node);
+                    }
+                    segment.give(chain);
+                }
+                residence.content = Content::Backing;
+                self.paged.bytes_out += size;
+                usage.add(Sum::PagedOut, size);
+                usage.add(Sum::Evictions, 1);
+                usage.sub(Sum::Resident(id), size);
+            }
+            Location::Aperture(chain) => self.unmap_range(allocation, &mut residence, chain, why),
+            Location::System => {
+                self.residency.system_bytes -= size;
+                usage.sub(Sum::Resident(SegmentId::SYSTEM), size);
+            }
+            Location::Nowhere => {}
+        }
+        residence.pinned_in_system = false;
+        residence.gpu_dirty = false;
+        residence.settled = residence.settled.max(self.builder.settles(self.line));
+        if residence.wish != Wish::None {
+            residence.wish = Wish::None;
+        }
+        drop(residence);
+        allocation.moved();
+    }
+
+    /// Takes everything from an allocation that nobody claims any more; its content is given up.
+    pub(in crate::object) fn discard(&mut self, allocation: &Arc<Allocation>) {
+        let mut residence = allocation.residence().lock();
+        let from = self.residency.place_of(&residence);
+        let location = core::mem::replace(&mut residence.location, Location::Nowhere);
+        let usage = allocation.device().client().usage();
+        let size = allocation.size();
+        let cause = trace::Cause::Discard;
+        let why = Reason {
+            allocation: allocation.object_id(),
+            cause,
+        };
+        if from.is_some() {
+            self.trace_move(allocation, from, None, cause);
+        }
+        match location {
+            Location::Segment(id, chain) => {
+                if let Some(segment) = self.residency.segment_mut(id) {
+                    self.builder.discard(self.line, segment.runs(&chain), why);
+                    if let Some((node, _)) = segment.leave(residence.stamp) {
+                        residence.give_node(node);
+                    }
+                    segment.give(chain);
+                }
+                usage.sub(Sum::Resident(id), size);
+            }
+            Location::Aperture(chain) => self.unmap_range(allocation, &mut residence, chain, why),
+            Location::System => {
+                self.residency.system_bytes -= size;
+                usage.sub(Sum::Resident(SegmentId::SYSTEM), size);
+            }
+            Location::Nowhere => {}
+        }
+        residence.content = Content::Empty;
+        residence.settled = residence.settled.max(self.builder.settles(self.line));
+    }
+
+    /// Takes an allocation out of the aperture.
+    fn unmap_range(
+        &mut self,
+        allocation: &Allocation,
+        residence: &mut Residence,
+        chain: Chain,
+        why: Reason,
+    ) {
+        let Some(id) = self.residency.aperture() else {
+            return;
+        };
+        let usage = allocation.device().client().usage();
+        let size = allocation.size();
+        let first = Place::new(
+            SegmentId::SYSTEM,
+            residence.backing().map_or(0, |backing| backing.address()),
+        );
+        if let Some(at) = self.place_at(id, &chain) {
+            self.builder.unmap_aperture(self.line, at, size, first, why);
+        }
+        if let Some(segment) = self.residency.segment_mut(id) {
+            if let Some((node, _)) = segment.leave(residence.stamp) {
+                residence.give_node(node);
+            }
+            segment.give(chain);
+        }
+        usage.sub(Sum::Resident(id), size);
+        self.residency.system_bytes -= size;
+        usage.sub(Sum::Resident(SegmentId::SYSTEM), size);
+    }
+
+    /// Gives back a place that was taken and is not used.
+    pub(super) fn give_up(&mut self, location: Location) {
+        let (id, chain) = match location {
+            Location::Segment(id, chain) => (Some(id), chain),
+            Location::Aperture(chain) => (self.residency.aperture(), chain),
+            Location::System | Location::Nowhere => return,
+        };
+        if let Some(segment) = id.and_then(|id| self.residency.segment_mut(id)) {
+            segment.give(chain);
+        }
+    }
+}
