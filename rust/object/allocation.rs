@@ -291,7 +291,7 @@ impl Allocation {
     }
 
     /// Returns the mapping offset at which translations of it can be; 0 if there never are any.
-    pub(super) fn mapping_start(&self) -> u64 {
+    pub(crate) fn mapping_start(&self) -> u64 {
         self.mapping_start
     }
 

@@ -18,6 +18,11 @@ use kernel::{
         RBTreeNode, //
     },
     sync::{
+        atomic::{
+            Acquire,
+            Atomic,
+            Release, //
+        },
         Arc,
         Mutex,
         SpinLock, //
@@ -95,6 +100,8 @@ pub(crate) struct Device {
     client: Arc<Client>,
     #[pin]
     name: name::Slot,
+    /// Whether it is in error: what every call asks, without the lock.
+    failed: Atomic<bool>,
     #[pin]
     state: SpinLock<Snapshot>,
     #[pin]
@@ -131,6 +138,7 @@ impl Device {
                 number: adapter.next_number(),
                 client: client.clone(),
                 name <- name::Slot::new(),
+                failed: Atomic::new(false),
                 state <- new_spinlock!(active, "Device::state"),
                 contexts <- new_spinlock!(RBTree::new(), "Device::contexts"),
                 demands <- new_mutex!(Demands::new(), "Device::demands"),
@@ -183,10 +191,10 @@ impl Device {
     ///
     /// - `EIO`: it is in error.
     pub(crate) fn ensure_active(&self) -> Result {
-        match self.state.lock().state {
-            State::Active => Ok(()),
-            State::ErrorMemory | State::ErrorDma => Err(EIO),
+        if self.failed.load(Acquire) {
+            return Err(EIO);
         }
+        Ok(())
     }
 
     /// Returns claims on everything it holds residency references to.
@@ -240,6 +248,7 @@ impl Device {
             offset: offence.offset,
             time_ns: clock::now_ns(),
         };
+        self.failed.store(true, Release);
         drop(state);
         trace::device_state(|| trace::DeviceState {
             device: self.number,

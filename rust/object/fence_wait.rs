@@ -235,6 +235,16 @@ pub(crate) fn may_signal(point: &Point) -> Result {
 
 /// Checks that no point lowers a value.
 fn check_rising(points: &[Point]) -> Result<(), Refused> {
+    if let [point] = points {
+        return if point.value < point.fence.value().0 {
+            Err(Refused {
+                error: EINVAL,
+                index: Some(0),
+            })
+        } else {
+            Ok(())
+        };
+    }
     let mut order = KVVec::with_capacity(points.len(), GFP_KERNEL_ACCOUNT)?;
     for (index, point) in points.iter().enumerate() {
         if point.value < point.fence.value().0 {

@@ -103,7 +103,7 @@ pub(super) fn lock(file: &File, argument: &mut Lock) -> Result<Locked> {
         lock::Locked::AtOnce => {}
         lock::Locked::Waited => argument.result = abi::LOCK_RESULT_WAITED,
     }
-    argument.mmap_offset = allocation.mapping().0;
+    argument.mmap_offset = allocation.mapping_start();
     Ok(Locked(Some(allocation)))
 }
 

@@ -68,9 +68,6 @@ impl Context {
             inner.forget_oldest()
         };
         drop(forgotten);
-        if error.is_none() {
-            self.progress.raise(submission.id(), trace::Origin::Gpu);
-        }
         self.device.adapter().notify_idle();
     }
 
@@ -110,13 +107,14 @@ impl Context {
     fn arrive(&self) {
         let first = self.inner.lock().flight.pop_front();
         let Some(first) = first else { return };
-        if first.has_failed() {
-            self.end(&first, Some(ECANCELED));
-        } else {
+        let error = first.has_failed().then_some(ECANCELED);
+        // Who sees a signal finds the submission done.
+        self.end(&first, error);
+        if error.is_none() {
             for point in first.signals() {
                 point.fence.raise(point.value, trace::Origin::Gpu);
             }
-            self.end(&first, None);
+            self.progress.raise(first.id(), trace::Origin::Gpu);
         }
         Worker::kick(self.device.adapter().worker());
     }

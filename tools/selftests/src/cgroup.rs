@@ -43,7 +43,7 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         let removed =
-            crate::clock::holds_within(crate::clock::PATIENCE, || fs::remove_dir(&self.0).is_ok());
+            crate::clock::holds_within(crate::clock::patience(), || fs::remove_dir(&self.0).is_ok());
         assert!(
             removed || std::thread::panicking(),
             "the control group stays busy"

@@ -5,13 +5,38 @@
 //! No test waits for a fixed time. It waits for a condition, up to a limit that is far beyond what
 //! the slowest machine needs, and fails when the limit is reached.
 
-use std::time::{
-    Duration,
-    Instant, //
+use std::{
+    path::Path,
+    time::{
+        Duration,
+        Instant, //
+    },
 };
 
-/// How long a condition may take to come true: an emulated machine with a debug kernel is slow.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a condition may take to come true on a stock kernel, emulated on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How much slower a debug kernel may be.
+const SLOWNESS: u32 = 6;
+
+/// `limit`, or what it is on a debug kernel.
+pub fn scaled(limit: Duration) -> Duration {
+    if is_debug_kernel() {
+        limit * SLOWNESS
+    } else {
+        limit
+    }
+}
+
+/// Whether the kernel can inject faults, as only the debug kernel can.
+pub fn is_debug_kernel() -> bool {
+    Path::new("/proc/thread-self/fail-nth").exists()
+}
+
+/// How long a condition may take to come true.
+pub fn patience() -> Duration {
+    scaled(PATIENCE)
+}
 
 /// Nanoseconds of CLOCK_MONOTONIC.
 pub fn now_ns() -> i64 {
@@ -32,7 +57,7 @@ pub fn deadline_in(milliseconds: i64) -> i64 {
 
 /// The deadline of a wait that is expected to end by itself.
 pub fn patient_deadline() -> i64 {
-    now_ns() + PATIENCE.as_nanos() as i64
+    now_ns() + patience().as_nanos() as i64
 }
 
 /// Waits until `condition` holds.
@@ -41,10 +66,8 @@ pub fn patient_deadline() -> i64 {
 ///
 /// When it does not hold in time; `what` says what was expected.
 pub fn wait_until(what: &str, condition: impl FnMut() -> bool) {
-    assert!(
-        holds_within(PATIENCE, condition),
-        "not within {PATIENCE:?}: {what}"
-    );
+    let limit = patience();
+    assert!(holds_within(limit, condition), "not within {limit:?}: {what}");
 }
 
 /// Whether `condition` comes true within `limit`.

@@ -105,13 +105,13 @@ fn run(options: &Options) -> i32 {
         eprintln!("there is no such suite; --list names them");
         return 2;
     }
-    let mut limit = runner::TIME_LIMIT;
+    let mut limit = runner::time_limit();
     if let Some(long) = &options.long {
         let tests: usize = chosen.iter().map(|suite| suite.cases.len()).sum();
         let share = long.total / tests.max(1) as u32;
         effort::set(share, long.seed);
         // A test may have two loops, and slow work behind them.
-        limit = share * 3 + runner::TIME_LIMIT;
+        limit = share * 3 + runner::time_limit();
     }
     let mut report = ktap::Report::begin(chosen.len());
     for suite in chosen {

@@ -90,7 +90,7 @@ impl Loaded {
 impl Drop for Loaded {
     fn drop(&mut self) {
         // The last reference of a file may be dropped a moment after its close.
-        let unloaded = clock::holds_within(clock::PATIENCE, || try_unload().is_ok());
+        let unloaded = clock::holds_within(clock::patience(), || try_unload().is_ok());
         if !std::thread::panicking() {
             assert!(unloaded, "the module does not unload");
         }

@@ -190,7 +190,7 @@ impl Child {
             return;
         }
         send(self.process, libc::SIGKILL);
-        let gone = clock::holds_within(clock::PATIENCE, || reap(self.process).is_some());
+        let gone = clock::holds_within(clock::patience(), || reap(self.process).is_some());
         self.process = 0;
         assert!(
             gone || std::thread::panicking(),

@@ -43,7 +43,9 @@ use crate::{
 };
 
 /// Time limit of one test in the normal run.
-pub const TIME_LIMIT: Duration = Duration::from_secs(60);
+pub fn time_limit() -> Duration {
+    clock::scaled(Duration::from_secs(60))
+}
 
 const PASSED: i32 = 0;
 const FAILED: i32 = 1;
@@ -64,7 +66,7 @@ pub fn run_suite(suite: &Suite, filter: &str, limit: Duration, report: &mut Repo
     let loaded = suite.parameters.map(module::try_load);
     let mut broken = match loaded {
         Some(Err(errno)) => Some(format!("the module does not load: errno {errno}")),
-        Some(Ok(())) if !clock::holds_within(clock::PATIENCE, module::node_exists) => {
+        Some(Ok(())) if !clock::holds_within(clock::patience(), module::node_exists) => {
             Some("the device node does not appear".to_owned())
         }
         _ => None,
@@ -104,11 +106,11 @@ fn run_case(
     }
     if let Some(baseline) = baseline {
         let mut rest = String::new();
-        if !clock::holds_within(clock::PATIENCE, || baseline.holds(&mut rest)) {
+        if !clock::holds_within(clock::patience(), || baseline.holds(&mut rest)) {
             reasons.push(format!("left behind: {rest}"));
         }
     } else if suite.parameters.is_none() && module::is_loaded() {
-        let unloaded = clock::holds_within(clock::PATIENCE, || module::try_unload().is_ok());
+        let unloaded = clock::holds_within(clock::patience(), || module::try_unload().is_ok());
         if !unloaded {
             reasons.push("left the module loaded and in use".to_owned());
         }
@@ -132,7 +134,7 @@ fn run_case(
 /// Unloads the module at the end of a suite.
 fn unload(log: &mut KernelLog) -> Outcome {
     let mut errno = 0;
-    let unloaded = clock::holds_within(clock::PATIENCE, || match module::try_unload() {
+    let unloaded = clock::holds_within(clock::patience(), || match module::try_unload() {
         Ok(()) => true,
         Err(number) => {
             errno = number;
@@ -170,7 +172,7 @@ fn run_in_child(test: fn(), limit: Duration) -> (Outcome, bool) {
         if !killed && Instant::now() >= end {
             process::kill_group(child);
             killed = true;
-        } else if killed && Instant::now() >= end + clock::PATIENCE {
+        } else if killed && Instant::now() >= end + clock::patience() {
             return (
                 Outcome::Failed("hangs and cannot be killed".to_owned()),
                 false,

@@ -22,10 +22,10 @@ const MOST_NODES: usize = 32;
 
 /// The longest lists of the software engine.
 const LIMITS: Limits = Limits {
-    dma_bytes: 1 << 20,
-    allocations: 4096,
-    patches: 16384,
-    points: 64,
+    dma_bytes: 32 << 20,
+    allocations: 1 << 16,
+    patches: 1 << 20,
+    points: 1 << 14,
 };
 
 /// What all nodes have in common.

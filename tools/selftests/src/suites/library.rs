@@ -54,7 +54,7 @@ fn page() -> allocation::Builder {
 }
 
 fn patient() -> Deadline {
-    Deadline::after(crate::clock::PATIENCE)
+    Deadline::after(crate::clock::patience())
 }
 
 fn adapter_describes_itself() {

@@ -65,7 +65,7 @@ fn assert_refused(parameters: &str) {
         Err(libc::EINVAL),
         "{parameters}"
     );
-    let gone = clock::holds_within(clock::PATIENCE, || !module::node_exists());
+    let gone = clock::holds_within(clock::patience(), || !module::node_exists());
     assert!(gone, "a device node is left by {parameters}");
     assert!(!module::is_loaded());
 }
