@@ -50,6 +50,7 @@ use kernel::{
 const HUGE_ORDER: u32 = 9;
 
 /// Bytes of a huge page.
+// CAST: a small number.
 pub const HUGE_BYTES: u64 = 1 << (HUGE_ORDER + PAGE_SHIFT as u32);
 
 /// What is behind a mapped area.

@@ -152,7 +152,6 @@ impl Contents {
     pub(crate) fn whole(&mut self) {
         self.portion = 0..self.commands.used();
     }
-
 }
 
 /// Commands in memory of the kernel: room that is fixed at the start, and a used part.
@@ -182,7 +181,6 @@ impl Commands {
     pub(crate) fn room(&self) -> usize {
         self.0.capacity().saturating_sub(self.0.len())
     }
-
 
     /// Forgets the content and keeps the room.
     pub(crate) fn clear(&mut self) {

@@ -130,11 +130,7 @@ impl Residency {
     pub(super) fn new(adapter: &dyn crate::backend::Backend) -> Result<Self> {
         let segments = Segment::all(adapter.capabilities())?;
         // A segment has at most one occupant, and one run, per page.
-        let pages = segments
-            .iter()
-            .map(Segment::pages)
-            .max()
-            .unwrap_or(0);
+        let pages = segments.iter().map(Segment::pages).max().unwrap_or(0);
         // CAST: `usize` has 64 bits wherever this driver runs.
         let pages = pages as usize;
         Ok(Self {

@@ -20,7 +20,7 @@ use super::resource_table::Table;
 
 /// Checks that what is bound at each split offset might be in memory at once (DMA-25).
 ///
-/// The lists have passed a [`Checker`]; `demand` tells what element `index` asks for, and `table`
+/// The lists have passed a [`Checker`](super::patching::Checker); `demand` tells what element `index` asks for, and `table`
 /// was made for these lists. Linear in the lists. An allocation that is bound and replaced at the
 /// same offset needs no room.
 ///

@@ -30,7 +30,13 @@ use super::{
 };
 
 /// Numbers in the block of the interface.
-const NUMBERS: usize = nr::LAST as usize + 1;
+const NUMBERS: usize = at(nr::LAST) + 1;
+
+/// Returns the place of a number in the table.
+const fn at(number: u8) -> usize {
+    // CAST: widening; `From` is not const.
+    number as usize
+}
 
 /// Makes a line of the table.
 macro_rules! ioctl {
@@ -45,46 +51,47 @@ macro_rules! ioctl {
 }
 
 /// All lines, by number.
+// PANIC: evaluated by the compiler, which refuses an index outside.
+#[allow(clippy::indexing_slicing)]
 static LINES: [Line; NUMBERS] = {
     let mut lines = [const { Line::Unknown }; NUMBERS];
     let mut known = 0;
     while known < nr::ALL.len() {
-        lines[nr::ALL[known] as usize] = Line::Missing;
+        lines[at(nr::ALL[known])] = Line::Missing;
         known += 1;
     }
-    lines[nr::QUERY as usize] = ioctl!(Query, 0, query::query);
-    lines[nr::SET_NAME as usize] = ioctl!(SetName, 0, name::set_name);
-    lines[nr::CLOSE as usize] = ioctl!(Close, abi::CLOSE_SYNC, close::close);
-    lines[nr::DEVICE_CREATE as usize] = ioctl!(DeviceCreate, 0, device::create);
-    lines[nr::DEVICE_STATE as usize] = ioctl!(DeviceState, 0, device::state);
-    lines[nr::ALLOC_CREATE as usize] = ioctl!(AllocCreate, 0, allocation::create);
-    lines[nr::ALLOC_QUERY as usize] = ioctl!(AllocQuery, 0, allocation::query);
-    lines[nr::LOCK as usize] = ioctl!(Lock, lock::FLAGS_KNOWN, lock::lock);
-    lines[nr::UNLOCK as usize] = ioctl!(Unlock, 0, lock::unlock);
-    lines[nr::CONTEXT_CREATE as usize] =
-        ioctl!(ContextCreate, abi::CONTEXT_NO_TIMEOUT, context::create);
-    lines[nr::CONTEXT_SET as usize] = ioctl!(ContextSet, 0, context::set);
-    lines[nr::SUBMIT_PATCHED as usize] = ioctl!(
+    lines[at(nr::QUERY)] = ioctl!(Query, 0, query::query);
+    lines[at(nr::SET_NAME)] = ioctl!(SetName, 0, name::set_name);
+    lines[at(nr::CLOSE)] = ioctl!(Close, abi::CLOSE_SYNC, close::close);
+    lines[at(nr::DEVICE_CREATE)] = ioctl!(DeviceCreate, 0, device::create);
+    lines[at(nr::DEVICE_STATE)] = ioctl!(DeviceState, 0, device::state);
+    lines[at(nr::ALLOC_CREATE)] = ioctl!(AllocCreate, 0, allocation::create);
+    lines[at(nr::ALLOC_QUERY)] = ioctl!(AllocQuery, 0, allocation::query);
+    lines[at(nr::LOCK)] = ioctl!(Lock, lock::FLAGS_KNOWN, lock::lock);
+    lines[at(nr::UNLOCK)] = ioctl!(Unlock, 0, lock::unlock);
+    lines[at(nr::CONTEXT_CREATE)] = ioctl!(ContextCreate, abi::CONTEXT_NO_TIMEOUT, context::create);
+    lines[at(nr::CONTEXT_SET)] = ioctl!(ContextSet, 0, context::set);
+    lines[at(nr::SUBMIT_PATCHED)] = ioctl!(
         SubmitPatched,
         abi::SUBMIT_PATCHED_NULL_RENDER,
         submission::submit
     );
-    lines[nr::SUBMIT_QUERY as usize] = ioctl!(SubmitQuery, 0, submission::query);
-    lines[nr::PAGING_QUEUE_CREATE as usize] = ioctl!(PagingQueueCreate, 0, paging_queue::create);
-    lines[nr::MAKE_RESIDENT as usize] = ioctl!(
+    lines[at(nr::SUBMIT_QUERY)] = ioctl!(SubmitQuery, 0, submission::query);
+    lines[at(nr::PAGING_QUEUE_CREATE)] = ioctl!(PagingQueueCreate, 0, paging_queue::create);
+    lines[at(nr::MAKE_RESIDENT)] = ioctl!(
         MakeResident,
         abi::MAKE_RESIDENT_CANT_TRIM_FURTHER | abi::MAKE_RESIDENT_MUST_SUCCEED,
         residency::make_resident
     );
-    lines[nr::EVICT as usize] = ioctl!(
+    lines[at(nr::EVICT)] = ioctl!(
         Evict,
         abi::EVICT_ONLY_IF_NEEDED | abi::EVICT_NOT_WRITTEN,
         residency::evict
     );
-    lines[nr::FENCE_CREATE as usize] = ioctl!(FenceCreate, fence::FLAGS_KNOWN, fence::create);
-    lines[nr::FENCE_SIGNAL as usize] =
+    lines[at(nr::FENCE_CREATE)] = ioctl!(FenceCreate, fence::FLAGS_KNOWN, fence::create);
+    lines[at(nr::FENCE_SIGNAL)] =
         ioctl!(FenceSignal, abi::FENCE_SIGNAL_ALLOW_REWIND, fence::signal);
-    lines[nr::FENCE_WAIT as usize] = ioctl!(FenceWait, abi::FENCE_WAIT_ANY, fence::wait);
+    lines[at(nr::FENCE_WAIT)] = ioctl!(FenceWait, abi::FENCE_WAIT_ANY, fence::wait);
     lines
 };
 

@@ -5,7 +5,7 @@
 //! Segments are memory of the host, nodes are work items, commands are executed by a small
 //! interpreter. What a node does is decided by memory content alone, so mistakes of the memory manager
 //! show as wrong bytes. The order below is the way of a buffer: [`node`] takes it from its queue,
-//! [`execution`] runs packets of clients that [`packet`](super::packet) decodes, with [`raster`] and [`blend`] for
+//! [`execution`] runs packets of clients that [`packet`] decodes, with [`raster`] and [`blend`] for
 //! those that move pixels, [`paging`] runs operations of the core; both reach [`memory`] through
 //! [`access`]. [`configuration`] decides the shape of it all when the module is loaded.
 

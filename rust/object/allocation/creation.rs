@@ -197,4 +197,3 @@ fn fit(adapter: &Adapter, description: &Description) -> Result<Fitted> {
         segments,
     })
 }
-

@@ -42,8 +42,9 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        let removed =
-            crate::clock::holds_within(crate::clock::patience(), || fs::remove_dir(&self.0).is_ok());
+        let removed = crate::clock::holds_within(crate::clock::patience(), || {
+            fs::remove_dir(&self.0).is_ok()
+        });
         assert!(
             removed || std::thread::panicking(),
             "the control group stays busy"

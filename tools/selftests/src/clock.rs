@@ -67,7 +67,10 @@ pub fn patient_deadline() -> i64 {
 /// When it does not hold in time; `what` says what was expected.
 pub fn wait_until(what: &str, condition: impl FnMut() -> bool) {
     let limit = patience();
-    assert!(holds_within(limit, condition), "not within {limit:?}: {what}");
+    assert!(
+        holds_within(limit, condition),
+        "not within {limit:?}: {what}"
+    );
 }
 
 /// Whether `condition` comes true within `limit`.
