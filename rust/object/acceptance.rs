@@ -188,19 +188,18 @@ fn check_room(
             .and_then(|named| named.hold.as_ref())
             .map_or(nothing, |hold| hold.demand())
     };
+    let whole = request
+        .named
+        .iter()
+        .filter_map(|named| named.hold.as_ref().map(|hold| hold.demand()));
+    if policy::residency::fits(whole, capacities).is_ok() {
+        return Ok(());
+    }
+    // Only who is refused wants to know where it became too much.
     let mut table = Table::new(slots, uses);
     splitting::check_room(lists, demand, capacities, &mut table)?;
-    let whole = request.named.iter().filter_map(|named| {
-        let hold = named.hold.as_ref()?;
-        Some(hold.demand())
-    });
-    match policy::residency::fits(whole, capacities) {
-        Ok(()) => Ok(()),
-        Err(_) => Err(refuse(
-            Kind::TooLarge,
-            request.patches.len().saturating_sub(1),
-        )),
-    }
+    let last = request.patches.len().saturating_sub(1);
+    Err(refuse(Kind::TooLarge, last))
 }
 
 /// In mode PATCHED_EXPLICIT everything named must be on the residency list.

@@ -72,6 +72,8 @@ impl fmt::Display for Cost {
             }
             if term.factor == 1.0 {
                 write!(f, "{}", term.operation)?;
+            } else if term.factor < 1.0 {
+                write!(f, "{} / {}", term.operation, term.factor.recip())?;
             } else {
                 write!(f, "{} x {}", term.factor, term.operation)?;
             }
@@ -92,6 +94,7 @@ mod tests {
 
         assert_eq!(sum, Ok(26.0));
         assert_eq!(cost.to_string(), "2 x a + 6 x b");
+        assert_eq!((0.25 * Cost::of("a")).to_string(), "a / 4");
     }
 
     #[test]

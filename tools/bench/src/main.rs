@@ -69,8 +69,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut catalogue = Catalogue::new();
     rows::add_all(&mut catalogue, &vidmm, &peers);
     if let Some(name) = &arguments.repeat {
-        let (median, least) = measure::for_long(catalogue.find(name)?)?;
-        println!("{name}: median {median:.0}, least {least:.0}");
+        println!("{name}: {:?}", measure::for_long(catalogue.find(name)?)?);
         return Ok(ExitCode::SUCCESS);
     }
     catalogue.select(arguments.mode, arguments.row.as_deref());

@@ -60,9 +60,9 @@ pub fn all(catalogue: &Catalogue, mode: Mode, rounds: u32) -> Measured {
             let turn = repeat(operation, mode);
             std::thread::sleep(PAUSE);
             match turn {
-                Ok((median, minimum)) => {
-                    samples.medians.push(median);
-                    samples.minima.push(minimum);
+                Ok(turn) => {
+                    samples.medians.push(turn.median);
+                    samples.minima.push(turn.least);
                 }
                 Err(failure) => {
                     let failure = failure.during(&operation.name);
@@ -75,18 +75,29 @@ pub fn all(catalogue: &Catalogue, mode: Mode, rounds: u32) -> Measured {
     measured
 }
 
-/// Returns the median and the least of the repetitions of one turn.
-fn repeat(operation: &Operation, mode: Mode) -> Result<(f64, f64)> {
+/// What one turn has found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Turn {
+    /// The median of the repetitions.
+    pub median: f64,
+    /// The least of them.
+    pub least: f64,
+    /// How many there were.
+    pub repetitions: usize,
+}
+
+/// Repeats an operation for one turn.
+fn repeat(operation: &Operation, mode: Mode) -> Result<Turn> {
     repeat_for(operation, mode.budget(), MOST)
 }
 
-/// Repeats an operation for two seconds; returns the median and the least.
-pub fn for_long(operation: &Operation) -> Result<(f64, f64)> {
+/// Repeats an operation for two seconds.
+pub fn for_long(operation: &Operation) -> Result<Turn> {
     repeat_for(operation, 2e9, usize::MAX)
 }
 
 /// Repeats for so many nanoseconds, if that is neither too few times nor too many.
-fn repeat_for(operation: &Operation, nanoseconds: f64, most: usize) -> Result<(f64, f64)> {
+fn repeat_for(operation: &Operation, nanoseconds: f64, most: usize) -> Result<Turn> {
     let mut repetition = (operation.begin)()?;
     // Caches are filled and pages are touched by the first one.
     let start = libvidmm::time::now();
@@ -99,7 +110,11 @@ fn repeat_for(operation: &Operation, nanoseconds: f64, most: usize) -> Result<(f
         .collect::<Result<Vec<_>>>()?;
     costs.sort_unstable_by(f64::total_cmp);
     match costs.first() {
-        Some(&least) => Ok((median_of_sorted(&costs), least)),
+        Some(&least) => Ok(Turn {
+            median: median_of_sorted(&costs),
+            least,
+            repetitions: costs.len(),
+        }),
         None => Err(Failure::new("no repetition")),
     }
 }

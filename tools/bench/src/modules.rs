@@ -42,10 +42,20 @@ pub fn load_vidmm(file: &Path) -> Result<()> {
     load(file, SEGMENTS)
 }
 
-/// Loads a module of the peers, unless it is there already.
-pub fn load_peer(name: &str) -> Result<()> {
+/// Loads a module of the peers, unless it is there already. It needs others: without them loading
+/// is not tried, as the kernel would complain.
+pub fn load_peer(name: &str, needs: &[&str]) -> Result<()> {
     if is_loaded(name) {
         return Ok(());
+    }
+    let missing: Vec<_> = needs
+        .iter()
+        .copied()
+        .filter(|need| !is_loaded(need))
+        .collect();
+    if !missing.is_empty() {
+        let missing = missing.join(", ");
+        return Err(Failure::new(format!("{name} needs the modules {missing}")));
     }
     load(Path::new(&format!("{DIRECTORY}/{name}.ko")), "")
 }

@@ -102,7 +102,7 @@ pub struct PatchShape {
 impl Floor {
     /// Loads the module and opens its device.
     pub fn open(clock: Clock) -> Result<Self> {
-        modules::load_peer("bench_floor")?;
+        modules::load_peer("bench_floor", &[])?;
         Ok(Self {
             file: Rc::new(super::open(Path::new("/dev/bench-floor"))?),
             clock,

@@ -46,8 +46,7 @@ pub struct Graphics {
 impl Graphics {
     /// Loads the module and opens its device.
     pub fn open(clock: Clock) -> Result<Self> {
-        modules::load_peer("bench_drm")
-            .map_err(|failure| failure.during("needs ttm, drm_exec and gpu-sched"))?;
+        modules::load_peer("bench_drm", &["ttm", "drm_exec", "gpu_sched"])?;
         Ok(Self {
             file: Rc::new(super::open(Path::new("/dev/bench-drm"))?),
             clock,

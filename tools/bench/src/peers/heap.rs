@@ -54,7 +54,8 @@ impl Heap {
     pub fn sync(self) -> Result<impl FnMut() -> Result<f64>> {
         let buffer = call::heap_alloc(&*self.file, 1 << 16)?;
         Ok(move || {
-            let sync = |flags| call::call(&buffer, arguments::BUFFER_SYNC, &mut BufferSync { flags });
+            let sync =
+                |flags| call::call(&buffer, arguments::BUFFER_SYNC, &mut BufferSync { flags });
             let pair = |_| {
                 sync(SYNC_BOTH)?;
                 sync(SYNC_BOTH | SYNC_END)

@@ -50,7 +50,11 @@ impl Vgem {
                 call::call(&*self.file, arguments::CREATE_DUMB, &mut argument)?;
                 size = argument.size;
                 let handle = argument.handle;
-                call::call(&*self.file, arguments::DESTROY_DUMB, &mut DestroyDumb { handle })
+                call::call(
+                    &*self.file,
+                    arguments::DESTROY_DUMB,
+                    &mut DestroyDumb { handle },
+                )
             })?;
             check(size == bytes, || format!("{size} bytes, not {bytes}"))?;
             Ok(cost)
