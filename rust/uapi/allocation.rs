@@ -188,6 +188,7 @@ fn describe(info: &AllocInfo) -> Description {
 /// # Errors
 ///
 /// - `ENOENT`: no such allocation.
+/// - `EIO`: the device of one is in error.
 pub(super) fn query(file: &File, argument: &mut AllocQuery) -> Result<Answered> {
     let fail_index = &mut argument.fail_index;
     let mut items: List<AllocState> =
@@ -196,6 +197,11 @@ pub(super) fn query(file: &File, argument: &mut AllocQuery) -> Result<Answered> 
         let allocation: Hold = file
             .handles()
             .get(item.handle)
+            .map_err(|error| Refused::at(index, error))
+            .blame(fail_index)?;
+        allocation
+            .device()
+            .ensure_active()
             .map_err(|error| Refused::at(index, error))
             .blame(fail_index)?;
         *item = describe_state(item.handle, &allocation);

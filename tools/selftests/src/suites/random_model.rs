@@ -5,6 +5,11 @@
 //! The clients share one process, so that a seed gives the same calls in the same order. A model
 //! remembers the content of each allocation; at random times, and at the end, all of it is compared.
 
+use std::{
+    cell::RefCell,
+    collections::VecDeque, //
+};
+
 use crate::{
     abi,
     client::{
@@ -55,6 +60,18 @@ struct Held {
     allocation: Allocation,
     mapping: Mapping,
     references: u32,
+    /// What was done to it last.
+    history: RefCell<VecDeque<String>>,
+}
+
+impl Held {
+    fn note(&self, what: String) {
+        let mut history = self.history.borrow_mut();
+        if history.len() == 12 {
+            history.pop_front();
+        }
+        history.push_back(what);
+    }
 }
 
 /// A client of the model.
@@ -97,6 +114,7 @@ impl Actor {
             allocation,
             mapping,
             references: 0,
+            history: RefCell::default(),
         });
     }
 
@@ -115,6 +133,7 @@ impl Actor {
         let bytes = random.bytes(length as usize);
         self.fixture.client.lock(handle, abi::LOCK_WRITE);
         held.mapping.write(start as usize, &bytes);
+        held.note(format!("CPU writes {:#x} to {:#x}", start, start + length));
         self.fixture.client.unlock(handle);
         let memory = self
             .machine
@@ -137,13 +156,17 @@ impl Actor {
                 .try_evict(device, &[handle], flags)
                 .expect("EVICT");
             held.references -= 1;
+            held.note(format!("evicted with flags {flags}"));
         } else {
             match self
                 .fixture
                 .client
                 .try_make_resident(self.fixture.queue.handle, &[handle])
             {
-                Ok(_) => held.references += 1,
+                Ok(answer) => {
+                    held.references += 1;
+                    held.note(format!("made resident: {answer:?}"));
+                }
                 Err((errno, _)) => assert_eq!(errno, libc::ENOSPC),
             }
         }
@@ -173,7 +196,14 @@ impl Actor {
                 _ => commands.copy(to, from, extent),
             };
         }
-        match commands.try_submit(&self.fixture.client, self.context.handle) {
+        let result = commands.try_submit(&self.fixture.client, self.context.handle);
+        for held in &self.held {
+            let handle = held.allocation.handle;
+            if let Some(listed) = commands.allocs.iter().find(|listed| listed.alloc == handle) {
+                held.note(format!("drawn, flags {}, {result:?}", listed.flags));
+            }
+        }
+        match result {
             Ok(id) => {
                 self.last = id;
                 self.machine.run(&commands);
@@ -202,18 +232,30 @@ impl Actor {
 
     fn verify(&self, index: usize, step: u64) {
         let held = &self.held[index];
+        held.note("verified".to_owned());
         let found = self.fixture.read(&held.allocation, &held.mapping);
         let expected = self.machine.content(held.allocation.handle);
         if found != expected {
-            let place = found
-                .iter()
-                .zip(expected)
-                .position(|(one, other)| one != other);
+            let again = self.fixture.read(&held.allocation, &held.mapping);
+            let differs = |index: &usize| found[*index] != expected[*index];
+            let first = (0..found.len()).find(differs).unwrap_or(0);
+            let last = (0..found.len()).rfind(differs).unwrap_or(0);
+            let sample = first..(first + 16).min(found.len());
             panic!(
-                "step {step}: allocation {} differs from byte {place:?} on; it is {:?}",
+                "step {step}: allocation {} differs from {first:#x} to {last:#x} in {} bytes, a \
+                 second look {}; {:02x?}, expected {:02x?}; {:?}; {:#?}",
                 held.allocation.object_id,
+                (0..found.len()).filter(differs).count(),
+                if again == expected {
+                    "is right"
+                } else {
+                    "is wrong too"
+                },
+                &found[sample.clone()],
+                &expected[sample],
                 debugfs::find_placement(held.allocation.object_id)
-                    .map(|placement| placement.record.text)
+                    .map(|placement| placement.record.text),
+                held.history.borrow()
             );
         }
     }
@@ -265,7 +307,7 @@ pub fn work_that_fits_matches_the_model() {
         largest: 64 * KIB,
         moves: false,
     };
-    run(&shape, 300);
+    run(&shape, 1500);
 }
 
 /// Random work that does not.
@@ -281,7 +323,7 @@ pub fn work_under_pressure_matches_the_model() {
         largest: 256 * KIB,
         moves: false,
     };
-    run(&shape, 300);
+    run(&shape, 1500);
 }
 
 /// Random work while memory moves.
@@ -292,5 +334,5 @@ pub fn work_with_forced_moves_matches_the_model() {
         largest: 128 * KIB,
         moves: true,
     };
-    run(&shape, 250);
+    run(&shape, 1000);
 }

@@ -46,6 +46,7 @@ pub const SUITE: Suite = Suite {
         "[RES-6]" gpu_reads_zeros_first,
         "[RES-9]" values_come_in_order_behind_their_operations,
         "[RES-15]" content_is_restored_instead_of_filled,
+        "[RES-15] [SEG-5]" gpu_writes_in_system_memory_survive_the_way_to_a_segment,
         "[SEG-5]" pattern_survives_pressure_and_bytes_add_up,
         "[SEG-5]" counters_agree_with_the_trace,
     },
@@ -381,6 +382,34 @@ fn content_is_restored_instead_of_filled() {
         "fence origin=worker".to_owned(),
     ]);
     assert!(mapping.read(0, data.len()) == data, "the content differs");
+}
+
+fn gpu_writes_in_system_memory_survive_the_way_to_a_segment() {
+    let fixture = Fixture::new();
+    let context = fixture.context();
+    for evicted in [true, false] {
+        debugfs::inject(&format!("reserve 1 {}", debugfs::segment(1).free));
+        let allocation = fixture.create_resident(physical(64 * KIB, VISIBLE_SEGMENT | SYSTEM));
+        let state = fixture.client.state_of(allocation.handle);
+        assert_eq!(state.segment, crate::fixture::APERTURE);
+        let mut commands = Commands::new();
+        commands.fill_bytes(allocation.at(0), 65536, 0xfeed_beef);
+        fixture.run(&context, &commands);
+        debugfs::inject("reserve 1 0");
+        if evicted {
+            fixture.push_out(&allocation);
+            fixture.bring_in(&allocation);
+        } else {
+            debugfs::inject(&format!("move {} 1", allocation.object_id));
+        }
+        assert_eq!(fixture.client.state_of(allocation.handle).segment, 1);
+        let mapping = fixture.client.map(&allocation);
+        assert_eq!(
+            (mapping.read32(0), mapping.read32(65532)),
+            (0xfeed_beef, 0xfeed_beef)
+        );
+        fixture.client.close_and_wait(&[allocation.handle]);
+    }
 }
 
 /// Asserts that moves of content are covered by operations whose bytes add up.
