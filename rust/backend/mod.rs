@@ -152,6 +152,10 @@ pub(crate) trait Backend: Send + Sync {
     /// Returns the counters.
     fn statistics(&self) -> Statistics;
 
+    /// Waits until no completion is being reported any more. Only of use after
+    /// [`Backend::shut_down`].
+    fn flush(&self) {}
+
     /// Stops all nodes and waits for them. Every buffer still queued completes as stopped.
     fn shut_down(&self);
 }

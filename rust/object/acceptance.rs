@@ -251,7 +251,8 @@ impl Commitment {
 
 /// Returns what must be in its place while the submission runs: what it names and, in mode
 /// PATCHED_EXPLICIT, everything its device holds references to.
-pub(super) fn needs(context: &Context, named: &[Named]) -> Result<KVVec<Need>, Refused> {
+pub(super) fn needs(context: &Context, request: &Request) -> Result<KVVec<Need>, Refused> {
+    let named = &request.named;
     let mut needs = KVVec::with_capacity(named.len(), GFP_KERNEL_ACCOUNT)?;
     for element in named {
         if let Some(hold) = &element.hold {
@@ -261,7 +262,8 @@ pub(super) fn needs(context: &Context, named: &[Named]) -> Result<KVVec<Need>, R
             )?;
         }
     }
-    if context.mode() == Mode::PatchedExplicit {
+    // Without commands nothing is touched.
+    if context.mode() == Mode::PatchedExplicit && !request.commands.is_empty() {
         let required = context.device().required()?;
         for hold in required {
             needs.push(Need::new(hold, None), GFP_KERNEL_ACCOUNT)?;

@@ -370,6 +370,8 @@ impl Drop for Attached {
             Worker::kick(&adapter.worker);
             adapter.worker.flush();
         }
+        // The last completions are over when nothing runs for the nodes any more.
+        adapter.backend.flush();
         adapter.worker.serve(None);
         // A pass that is still asked for must not be the last to know the worker.
         adapter.worker.flush();

@@ -48,6 +48,7 @@ use crate::{
         offsets::Token,
         presence::Presence,
         residence::{
+            Content,
             Residence,
             Wish, //
         },
@@ -367,7 +368,13 @@ impl Allocation {
         let wanted = {
             let mut residence = this.residence.lock();
             residence.pins = residence.pins.saturating_sub(1);
-            residence.gpu_dirty |= access == Some(Access::Write);
+            if access == Some(Access::Write) {
+                residence.gpu_dirty = true;
+                // What the GPU wrote through the aperture lies in the backing pages.
+                if residence.content == Content::Empty {
+                    residence.content = Content::Backing;
+                }
+            }
             residence.pins == 0 && residence.wish != Wish::None
         };
         if wanted {

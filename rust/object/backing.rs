@@ -11,6 +11,7 @@ use kernel::prelude::*;
 
 use crate::{
     abstractions::pages::{
+        system_bytes,
         Charge,
         Frame,
         PageBlock, //
@@ -53,6 +54,9 @@ impl Backing {
     /// - `ENOMEM`: the system or the cgroup has no more.
     /// - `EINTR`: the caller is being killed.
     pub(crate) fn new(bytes: u64) -> Result<Self> {
+        if bytes > system_bytes() {
+            return Err(ENOMEM);
+        }
         let mut blocks = KVVec::new();
         let pages = bytes / PAGE_BYTES;
         let mut page = 0;

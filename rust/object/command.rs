@@ -30,8 +30,6 @@ pub(crate) struct Command {
     allocations: KVVec<Hold>,
     /// The paging fence value that announces its completion.
     value: ListArcField<u64>,
-    /// How many allocations the worker is through with.
-    done: ListArcField<usize>,
     #[pin]
     links: ListLinks,
 }
@@ -56,7 +54,6 @@ impl Command {
                 queue: queue.clone(),
                 allocations,
                 value: ListArcField::new(0),
-                done: ListArcField::new(0),
                 links <- ListLinks::new(),
             }),
             GFP_KERNEL_ACCOUNT,
@@ -76,13 +73,10 @@ impl Command {
     define_list_arc_field_getter! {
         pub(super) fn value(&self) -> &u64 { value }
         pub(super) fn value_mut(&mut self) -> &mut u64 { value }
-        pub(super) fn done(&self) -> &usize { done }
-        pub(super) fn done_mut(&mut self) -> &mut usize { done }
     }
 
     /// Raises the paging fence: everything in front is complete.
-    pub(super) fn finish(self: ListArc<Self>) {
-        let value = *self.value();
+    pub(super) fn finish(&self, value: u64) {
         self.queue.fence().raise(value, trace::Origin::Worker);
     }
 }

@@ -27,6 +27,7 @@ use kernel::{
         Arc,
         SpinLock, //
     },
+    types::ScopeGuard,
 };
 
 use crate::{
@@ -47,6 +48,7 @@ use crate::{
         name,
         presence::ContextPresence,
         submission::{
+            Point,
             Record,
             State,
             Submission, //
@@ -150,6 +152,10 @@ impl Context {
         let adapter = device.adapter();
         let number = adapter.next_number();
         let progress = Fence::new(device.client(), Purpose::Progress, 0)?;
+        let progress = ScopeGuard::new_with_data(progress, |progress| {
+            progress.unlist(device.client());
+        });
+        let shared = Arc::clone(&progress);
         let presence = ContextPresence::new(
             adapter.backend(),
             ContextDescription {
@@ -178,7 +184,7 @@ impl Context {
                 node: description.node,
                 mode: description.mode,
                 presence,
-                progress,
+                progress: shared,
                 name <- name::Slot::new(),
                 inner <- new_spinlock!(inner, "Context::inner"),
             }),
@@ -189,6 +195,7 @@ impl Context {
             device.remove_context(number);
             return Err(error);
         }
+        progress.dismiss();
         Ok(context)
     }
 
@@ -355,12 +362,16 @@ impl Context {
                     Some(waiter) => {
                         begun = Some(index);
                         self.trace_wait(&point.fence, point.value, trace::Waiting::Begin);
-                        {
-                            let mut inner = self.inner.lock();
-                            inner.stage = Stage::Waiting;
-                            inner.waiting_on = Some((point.fence.clone(), point.value));
+                        if !self.begin_wait(point) {
+                            // Closed meanwhile: what is left of it goes to the worker to end.
+                            return false;
                         }
-                        point.fence.wait_for(point.value, waiter) != Reached::No
+                        let reached = point.fence.wait_for(point.value, waiter);
+                        if reached == Reached::No && self.is_closed() {
+                            // The one who closed it may have looked before the waiter was there.
+                            point.fence.forget(point.value, self.number);
+                        }
+                        reached != Reached::No
                     }
                 },
             };
@@ -379,6 +390,18 @@ impl Context {
                 self.inner.lock().next_wait = index + 1;
             }
         }
+    }
+
+    /// Notes that a waiter of this context will be at the fence of `point`, unless the context is
+    /// closed.
+    fn begin_wait(&self, point: &Point) -> bool {
+        let mut inner = self.inner.lock();
+        if inner.closed.is_some() {
+            return false;
+        }
+        inner.stage = Stage::Waiting;
+        inner.waiting_on = Some((point.fence.clone(), point.value));
+        true
     }
 
     fn trace_wait(&self, fence: &Fence, value: u64, action: trace::Waiting) {
@@ -444,7 +467,11 @@ impl Context {
     pub(super) fn discard(&self, submission: &Submission, when: Discarded) {
         match when {
             Discarded::BeforeItsTurn => submission.end_use(),
-            Discarded::Pinned => submission.release(),
+            Discarded::Pinned => {
+                submission.release();
+                // Somebody may wait for the room.
+                Worker::kick(self.device.adapter().worker());
+            }
         }
         self.end(submission, Some(ECANCELED));
     }
@@ -463,7 +490,7 @@ pub(super) enum Discarded {
 pub(super) const LAST: u64 = 1;
 
 impl Wake for Context {
-    fn wake(&self) {
+    fn wake(&self, _ticket: u64) {
         let waited = {
             let mut inner = self.inner.lock();
             if inner.stage == Stage::Waiting {

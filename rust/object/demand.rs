@@ -80,13 +80,13 @@ impl Demands {
         }
     }
 
-    /// Takes an allocation out.
+    /// Takes an allocation out, if it is on the list.
     pub(super) fn remove(&mut self, demand: &Demand, object_id: u64) -> Option<Entry> {
+        let entry = self.list.remove_node(&object_id)?;
+        self.len -= 1;
         if let Some(sum) = self.sum(demand) {
             sum.bytes = sum.bytes.saturating_sub(demand.bytes);
         }
-        let entry = self.list.remove_node(&object_id)?;
-        self.len -= 1;
         Some(entry)
     }
 

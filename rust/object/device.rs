@@ -102,6 +102,8 @@ pub(crate) struct Device {
     name: name::Slot,
     /// Whether it is in error: what every call asks, without the lock.
     failed: Atomic<bool>,
+    /// Whether its handle is gone.
+    closed: Atomic<bool>,
     #[pin]
     state: SpinLock<Snapshot>,
     #[pin]
@@ -139,6 +141,7 @@ impl Device {
                 client: client.clone(),
                 name <- name::Slot::new(),
                 failed: Atomic::new(false),
+                closed: Atomic::new(false),
                 state <- new_spinlock!(active, "Device::state"),
                 contexts <- new_spinlock!(RBTree::new(), "Device::contexts"),
                 demands <- new_mutex!(Demands::new(), "Device::demands"),
@@ -152,6 +155,7 @@ impl Device {
 
     /// Takes the device off the list that the debug files show. Called when its handle goes.
     pub(crate) fn closed(&self) {
+        self.closed.store(true, Release);
         self.adapter().registries().devices.remove(self.number);
     }
 
@@ -183,6 +187,11 @@ impl Device {
     /// Returns its state.
     pub(crate) fn state(&self) -> Snapshot {
         *self.state.lock()
+    }
+
+    /// Returns whether nobody is left to see what is done for it.
+    pub(super) fn is_over(&self) -> bool {
+        self.closed.load(Acquire) || self.failed.load(Acquire)
     }
 
     /// Refuses calls on a device that is in error.

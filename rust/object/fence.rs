@@ -44,8 +44,9 @@ use crate::{
 
 /// Somebody who waits for a fence.
 pub(crate) trait Wake: Send + Sync {
-    /// The value is reached, or the fence is poisoned. Called once, with no lock held.
-    fn wake(&self);
+    /// The value is reached, or the fence is poisoned. Called once for each waiter, with the ticket
+    /// it was made with and no lock held.
+    fn wake(&self, ticket: u64);
 }
 
 /// What orders waiters: the value they wait for, then a number of their own.
@@ -317,7 +318,10 @@ impl Fence {
         loop {
             let waiter = self.inner.lock().pop_reached();
             match waiter {
-                Some(waiter) => waiter.to_key_value().1.wake(),
+                Some(waiter) => {
+                    let (key, wake) = waiter.to_key_value();
+                    wake.wake(key.ticket);
+                }
                 None => return,
             }
         }

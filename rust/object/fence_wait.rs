@@ -10,6 +10,7 @@ use kernel::{
     prelude::*,
     sync::{
         atomic::{
+            Acquire,
             Atomic,
             Full,
             Release, //
@@ -78,15 +79,22 @@ impl From<kernel::alloc::AllocError> for Refused {
 #[pin_data]
 struct Sleeper {
     called: Atomic<bool>,
+    /// Which points were reached; that a fence falls again does not take it back.
+    hits: KVVec<Atomic<bool>>,
     #[pin]
     queue: WaitQueue,
 }
 
 impl Sleeper {
-    fn new() -> Result<Arc<Self>> {
+    fn new(points: usize) -> Result<Arc<Self>> {
+        let mut hits = KVVec::with_capacity(points, GFP_KERNEL_ACCOUNT)?;
+        for _ in 0..points {
+            let _ = hits.push_within_capacity(Atomic::new(false));
+        }
         Arc::pin_init(
             pin_init!(Self {
                 called: Atomic::new(false),
+                hits,
                 queue <- new_wait_queue!("Sleeper::queue"),
             }),
             GFP_KERNEL_ACCOUNT,
@@ -95,7 +103,11 @@ impl Sleeper {
 }
 
 impl Wake for Sleeper {
-    fn wake(&self) {
+    fn wake(&self, ticket: u64) {
+        // CAST: masked to the bits of the index.
+        if let Some(hit) = self.hits.get((ticket & INDEX_MASK) as usize) {
+            hit.store(true, Release);
+        }
         self.called.store(true, Release);
         self.queue.notify_all();
     }
@@ -115,13 +127,13 @@ pub(crate) fn wait(
     quorum: Quorum,
     deadline: Deadline,
 ) -> Result<usize, Refused> {
-    if let Some(index) = look(points, quorum)? {
+    if let Some(index) = look(points, &[], quorum)? {
         return Ok(index);
     }
     if deadline == Deadline::Poll {
         return Err(ETIME.into());
     }
-    let sleeper = Sleeper::new()?;
+    let sleeper = Sleeper::new(points.len())?;
     let ticket = adapter.next_number();
     let mut waiters = KVVec::with_capacity(points.len(), GFP_KERNEL_ACCOUNT)?;
     for (index, point) in points.iter().enumerate() {
@@ -139,7 +151,7 @@ pub(crate) fn wait(
         let woken = sleeper.queue.wait(Sleep::Interruptible, deadline, || {
             sleeper.called.xchg(false, Full).then_some(())
         });
-        match (look(points, quorum), woken) {
+        match (look(points, &sleeper.hits, quorum), woken) {
             (Ok(None), Ok(())) => {}
             (Ok(None), Err(Woken::Signal)) => break Err(EINTR.into()),
             (Ok(None), Err(Woken::Deadline)) => break Err(ETIME.into()),
@@ -158,18 +170,28 @@ pub(crate) fn wait(
     result
 }
 
+/// Bits of a ticket that hold the index of a point: lists are far shorter.
+const INDEX_BITS: u32 = 20;
+/// The bits of the index.
+const INDEX_MASK: u64 = (1 << INDEX_BITS) - 1;
+
 fn key(ticket: u64, index: usize) -> u64 {
-    // CAST: widening. Tickets are numbers of the adapter; a million points stay apart.
-    ticket.wrapping_shl(20).wrapping_add(index as u64)
+    // CAST: widening. Tickets are numbers of the adapter.
+    ticket.wrapping_shl(INDEX_BITS) | (index as u64 & INDEX_MASK)
 }
 
 /// Looks whether the points are reached as wanted.
-fn look(points: &[Point], quorum: Quorum) -> Result<Option<usize>, Refused> {
+///
+/// `hits` says which were reached before, even if they are not any more.
+fn look(points: &[Point], hits: &[Atomic<bool>], quorum: Quorum) -> Result<Option<usize>, Refused> {
     let mut first = None;
     let mut all = true;
     for (index, point) in points.iter().enumerate() {
         match point.fence.reached(point.value) {
             Reached::Yes => first = first.or(Some(index)),
+            Reached::No if hits.get(index).is_some_and(|hit| hit.load(Acquire)) => {
+                first = first.or(Some(index));
+            }
             Reached::No => all = false,
             Reached::Poisoned(error) => {
                 return Err(Refused {

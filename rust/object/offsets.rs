@@ -134,11 +134,20 @@ impl Offsets {
             client,
             target: None,
         };
-        let mut ranges = self.ranges.lock();
-        let start = ranges.find(reserved).ok_or(ENOSPC)?;
-        ranges.next = start.saturating_add(reserved);
-        ranges.tree.insert(reservation.into_node(start, entry));
-        Ok(Token { start, bytes })
+        let mut search = Search::default();
+        loop {
+            let mut ranges = self.ranges.lock();
+            match ranges.find(&mut search, reserved) {
+                // So many ranges were stepped over that others shall have the lock first.
+                Step::Further => continue,
+                Step::Nothing => return Err(ENOSPC),
+                Step::Found(start) => {
+                    ranges.next = start.saturating_add(reserved);
+                    ranges.tree.insert(reservation.into_node(start, entry));
+                    return Ok(Token { start, bytes });
+                }
+            }
+        }
     }
 
     /// Lets `mmap` find `target` behind `token`.
@@ -167,27 +176,56 @@ impl Offsets {
     }
 }
 
-impl Ranges {
-    /// Finds a free range, beginning where the last search ended. Taking and giving in turn costs
-    /// one step; only when all offsets have been used once are occupied ranges stepped over.
-    fn find(&self, reserved: u64) -> Option<u64> {
-        self.find_between(self.next, END, reserved)
-            .or_else(|| self.find_between(FIRST, self.next, reserved))
-    }
+/// Ranges that a search steps over before it lets the lock go.
+const STRIDE: usize = 256;
 
-    fn find_between(&self, first: u64, end: u64, reserved: u64) -> Option<u64> {
-        let mut start = first;
-        while start.checked_add(reserved)? <= end {
-            let Some(cursor) = self.tree.cursor_lower_bound(&start) else {
-                return Some(start);
-            };
-            let (occupied, entry) = cursor.current();
-            if occupied.checked_sub(start)? >= reserved {
-                return Some(start);
+/// How far the search for a free range has come.
+#[derive(Default)]
+struct Search {
+    /// Where it goes on; [`None`] before the first step.
+    at: Option<u64>,
+    /// Whether it has begun again at the lowest offset.
+    wrapped: bool,
+}
+
+/// What a stretch of a search found.
+enum Step {
+    /// A free range begins here.
+    Found(u64),
+    /// Nothing yet.
+    Further,
+    /// There is none.
+    Nothing,
+}
+
+impl Ranges {
+    /// Goes on searching for a free range. It begins where the last search ended, so that taking and
+    /// giving in turn costs one step; only when all offsets have been used once are occupied ranges
+    /// stepped over.
+    fn find(&self, search: &mut Search, reserved: u64) -> Step {
+        let mut start = search.at.unwrap_or(self.next);
+        for _ in 0..STRIDE {
+            let end = start.checked_add(reserved);
+            if end.is_none_or(|end| end > END) {
+                if search.wrapped {
+                    return Step::Nothing;
+                }
+                search.wrapped = true;
+                start = FIRST;
+                continue;
             }
-            start = occupied.checked_add(entry.bytes.checked_next_multiple_of(STEP)?)?;
+            let Some(cursor) = self.tree.cursor_lower_bound(&start) else {
+                return Step::Found(start);
+            };
+            let (&occupied, entry) = cursor.current();
+            if occupied.saturating_sub(start) >= reserved {
+                return Step::Found(start);
+            }
+            let bytes = entry.bytes.checked_next_multiple_of(STEP).unwrap_or(END);
+            start = occupied.saturating_add(bytes);
         }
-        None
+        search.at = Some(start);
+        Step::Further
     }
 
     fn containing(&self, offset: u64) -> Option<(u64, &Entry)> {

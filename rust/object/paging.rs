@@ -201,7 +201,7 @@ impl Line {
     /// Lets the fence of `command` be raised when everything submitted so far is complete.
     pub(super) fn signal(this: &Arc<Self>, command: ListArc<Command>) {
         let Some(node) = this.node else {
-            command.finish();
+            command.finish(*command.value());
             return;
         };
         let signal = {
@@ -246,7 +246,10 @@ impl Completion for Line {
         if kind == Kind::Signal {
             let command = self.signals.lock().pop_front();
             if let Some(command) = command {
-                command.finish();
+                command.finish(*command.value());
+                // Its claims are dropped by the worker: that takes locks that the worker may hold
+                // while it waits for a buffer from here.
+                self.worker.retire_command(command);
             }
         } else {
             self.completed.store(number, Release);

@@ -21,6 +21,7 @@ use kernel::{
         Arc,
         SpinLock, //
     },
+    types::ScopeGuard,
 };
 
 use crate::object::{
@@ -78,13 +79,15 @@ impl PagingQueue {
     /// - `ENOSPC`: no mapping offset left for its fence.
     pub(crate) fn new(device: &Arc<Device>, priority: Priority) -> Result<Arc<Self>> {
         let fence = Fence::new(device.client(), Purpose::Paging, 0)?;
+        let fence = ScopeGuard::new_with_data(fence, |fence| fence.unlist(device.client()));
+        let shared = Arc::clone(&fence);
         let adapter = device.adapter();
         let queue = Arc::pin_init(
             pin_init!(Self {
                 number: adapter.next_number(),
                 device: device.clone(),
                 priority,
-                fence,
+                fence: shared,
                 name <- name::Slot::new(),
                 last <- new_spinlock!(0, "PagingQueue::last"),
                 blocked: Atomic::new(0),
@@ -92,6 +95,7 @@ impl PagingQueue {
             GFP_KERNEL_ACCOUNT,
         )?;
         adapter.registries().queues.add(queue.number, &queue)?;
+        fence.dismiss();
         Ok(queue)
     }
 

@@ -205,8 +205,7 @@ impl Mover<'_> {
             return Ok(());
         }
         let location = self.find_place(allocation)?;
-        self.come(allocation, location);
-        Ok(())
+        self.come(allocation, location)
     }
 
     /// Pins an allocation that is resident already.
@@ -393,6 +392,16 @@ impl Mover<'_> {
 /// Returns the segment with this id; system memory is none.
 fn find(segments: &[Segment], id: SegmentId) -> Option<&Segment> {
     segments.get(id.index().checked_sub(1)?)
+}
+
+impl Residency {
+    /// Returns whether somebody is pinned where `allocation` might be.
+    pub(super) fn is_contended(&self, allocation: &Allocation) -> bool {
+        self.segments
+            .iter()
+            .filter(|segment| allocation.permits(segment.id))
+            .any(|segment| refusal(segment) == Refusal::Occupied)
+    }
 }
 
 /// Returns why nothing can be had in `segment`: whether somebody is there who will go one day.

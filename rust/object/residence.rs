@@ -67,7 +67,11 @@ pub(crate) struct Residence {
     /// Where its content is.
     pub(super) content: Content,
     /// Residency references held by its device (RES-10).
-    pub(super) references: u32,
+    pub(super) references: u64,
+    /// Whether its handle is gone, so that it gets no more references.
+    pub(super) forgotten: bool,
+    /// Queued commands that will bring it in.
+    pub(super) commands: u64,
     /// Portions that are about to run or running and need it where it is.
     pub(super) pins: u32,
     /// Number of the paging buffer with which the place comes into force.
@@ -95,6 +99,8 @@ impl Residence {
             location: Location::Nowhere,
             content: Content::Empty,
             references: 0,
+            forgotten: false,
+            commands: 0,
             pins: 0,
             settled: 0,
             wish: Wish::None,
@@ -159,6 +165,12 @@ impl Residence {
         self.is_resident() && self.is_settled(completed) && self.wish == Wish::None
     }
 
+    /// Returns whether it takes room that it could leave.
+    pub(super) fn is_movable(&self) -> bool {
+        let takes_room = matches!(self.location, Location::Segment(..) | Location::Aperture(_));
+        takes_room && self.pins == 0
+    }
+
     /// Returns whether it takes no place and no operation on its pages is outstanding.
     pub(super) fn is_idle_nowhere(&self, completed: u64) -> bool {
         matches!(self.location, Location::Nowhere) && self.is_settled(completed)
@@ -176,7 +188,7 @@ impl Residence {
 
     /// Returns its residency references.
     pub(crate) fn references(&self) -> u32 {
-        self.references
+        u32::try_from(self.references).unwrap_or(u32::MAX)
     }
 
     /// Returns its pins, as the debug file shows them: portions, and residency in system memory.

@@ -41,6 +41,7 @@ use crate::{
         residence::Wish,
         worker::Worker, //
     },
+    policy::heap_sort::heap_sort,
 };
 
 /// How MAKE_RESIDENT answers.
@@ -151,13 +152,8 @@ fn request(queue: &Arc<PagingQueue>, allocations: KVVec<Hold>) -> Result<Answer,
     for hold in &allocations {
         entries.push(Demands::entry(hold.allocation())?, GFP_KERNEL_ACCOUNT)?;
     }
-    let mut command = Command::new(queue, allocations)?;
-    count(device, command.allocations(), entries)?;
-    for (index, backing) in backings {
-        if let Some(hold) = command.allocations().get(index) {
-            hold.install(backing);
-        }
-    }
+    let command = Command::new(queue, allocations)?;
+    count(device, command.allocations(), entries, backings)?;
     pin_in_system(command.allocations());
     let first = command.allocations().first().cloned();
     let announce = |value| {
@@ -166,7 +162,6 @@ fn request(queue: &Arc<PagingQueue>, allocations: KVVec<Hold>) -> Result<Answer,
             trace_step(3, first, queue, value);
         }
     };
-    *command.value_mut() = 0;
     let value = queue.push(command, announce);
     if let Some(first) = &first {
         trace_step(4, first, queue, value);
@@ -215,32 +210,56 @@ fn count_ready(device: &Device, allocations: &[Hold]) -> bool {
     true
 }
 
-/// Takes pages for every allocation that has none.
+/// Takes pages for every allocation that has none; once, where a list names one more than once.
 fn missing_backings(allocations: &[Hold]) -> Result<KVVec<(usize, Backing)>, Refused> {
-    let mut backings = KVVec::new();
+    let mut order = KVVec::with_capacity(allocations.len(), GFP_KERNEL_ACCOUNT)?;
     for (index, hold) in allocations.iter().enumerate() {
         let missing = hold.residence().lock().backing().is_none();
-        // A handle may be named more than once; a few pages too many are given back at once.
         if missing {
-            let backing = hold
-                .adapter()
-                .take_backing(hold.size())
-                .map_err(|error| Refused::at(error, index))?;
-            backings.push((index, backing), GFP_KERNEL_ACCOUNT)?;
+            let _ = order.push_within_capacity((hold.object_id(), index));
         }
+    }
+    heap_sort(&mut order, |element| *element);
+    let mut backings = KVVec::new();
+    let mut last = None;
+    for &(object_id, index) in &order {
+        if last.replace(object_id) == Some(object_id) {
+            continue;
+        }
+        let Some(hold) = allocations.get(index) else {
+            continue;
+        };
+        let backing = hold
+            .adapter()
+            .take_backing(hold.size())
+            .map_err(|error| Refused::at(error, index))?;
+        backings.push((index, backing), GFP_KERNEL_ACCOUNT)?;
     }
     Ok(backings)
 }
 
-/// Counts the references and checks the sums.
-fn count(device: &Device, allocations: &[Hold], entries: KVVec<Entry>) -> Result<(), Refused> {
+/// Counts the references, checks the sums, and gives the allocations their pages: whoever finds an
+/// allocation on the list finds its pages too.
+fn count(
+    device: &Device,
+    allocations: &[Hold],
+    entries: KVVec<Entry>,
+    backings: KVVec<(usize, Backing)>,
+) -> Result<(), Refused> {
     let capacities = device.adapter().free_capacities();
+    let mut surplus = KVVec::with_capacity(entries.len(), GFP_KERNEL_ACCOUNT)?;
     let mut demands = device.demands().lock();
     demands.reserve(allocations.len())?;
-    let mut surplus = KVVec::with_capacity(entries.len(), GFP_KERNEL_ACCOUNT)?;
-    for (hold, entry) in allocations.iter().zip(entries) {
+    for (index, (hold, entry)) in allocations.iter().zip(entries).enumerate() {
         let mut residence = hold.residence().lock();
+        if residence.forgotten {
+            drop(residence);
+            let counted = allocations.get(..index).unwrap_or_default();
+            uncount(&mut demands, counted, &mut surplus, |_, _| ());
+            return Err(Refused::at(ENOENT, index));
+        }
         residence.references += 1;
+        residence.commands += 1;
         if residence.references == 1 {
             demands.add(hold.demand(), entry);
             if residence.wish == Wish::Leave {
@@ -251,13 +270,48 @@ fn count(device: &Device, allocations: &[Hold], entries: KVVec<Entry>) -> Result
         }
     }
     if demands.fit(&capacities) {
+        for (index, backing) in backings {
+            if let Some(hold) = allocations.get(index) {
+                hold.install(backing);
+            }
+        }
         return Ok(());
     }
     // Taken back from the end: the last one without which the rest fits is the first too many.
     let mut index = None;
-    for (position, hold) in allocations.iter().enumerate().rev() {
+    uncount(
+        &mut demands,
+        allocations,
+        &mut surplus,
+        |demands, position| {
+            if index.is_none() && demands.fit(&capacities) {
+                index = Some(position);
+            }
+        },
+    );
+    drop(demands);
+    let bytes_to_trim = allocations
+        .iter()
+        .fold(0_u64, |sum, hold| sum.saturating_add(hold.size()));
+    Err(Refused {
+        error: ENOSPC,
+        index,
+        bytes_to_trim,
+    })
+}
+
+/// Takes back what was counted, from the end; `removed` is told each element whose allocation has
+/// left the list. Entries go to `surplus`, to be dropped later.
+fn uncount(
+    demands: &mut Demands,
+    counted: &[Hold],
+    surplus: &mut KVVec<Entry>,
+    mut removed: impl FnMut(&Demands, usize),
+) {
+    for (position, hold) in counted.iter().enumerate().rev() {
         let mut residence = hold.residence().lock();
         residence.references -= 1;
+        residence.commands -= 1;
         if residence.references > 0 {
             continue;
         }
@@ -265,17 +319,8 @@ fn count(device: &Device, allocations: &[Hold], entries: KVVec<Entry>) -> Result
         if let Some(entry) = demands.remove(&hold.demand(), hold.object_id()) {
             let _ = surplus.push_within_capacity(entry);
         }
-        if index.is_none() && demands.fit(&capacities) {
-            index = Some(position);
-        }
+        removed(demands, position);
     }
-    drop(demands);
-    let bytes_to_trim = allocations.iter().map(|hold| hold.size()).sum();
-    Err(Refused {
-        error: ENOSPC,
-        index,
-        bytes_to_trim,
-    })
 }
 
 /// Pins what can be resident in system memory only.
@@ -338,12 +383,12 @@ pub(crate) fn evict(
 pub(crate) fn forget(allocation: &Allocation) {
     let device = allocation.device();
     let mut demands = device.demands().lock();
-    let had = core::mem::take(&mut allocation.residence().lock().references) > 0;
-    let entry = if had {
-        demands.remove(&allocation.demand(), allocation.object_id())
-    } else {
-        None
-    };
+    {
+        let mut residence = allocation.residence().lock();
+        residence.references = 0;
+        residence.forgotten = true;
+    }
+    let entry = demands.remove(&allocation.demand(), allocation.object_id());
     drop(demands);
     drop(entry);
 }

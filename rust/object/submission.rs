@@ -348,7 +348,7 @@ pub(crate) fn submit(context: &Arc<Context>, request: Request) -> Result<Accepte
     let adapter = device.adapter();
     let commitment = acceptance::check(context, &request)?;
     let elements = acceptance::elements(&request.named)?;
-    let needs = acceptance::needs(context, &request.named)?;
+    let needs = acceptance::needs(context, &request)?;
     let mut waiters = KVVec::with_capacity(request.waits.len(), GFP_KERNEL_ACCOUNT)?;
     for point in request.waits.iter().rev() {
         let waiter = Fence::waiter(point.value, context.number(), context.clone())?;

@@ -29,7 +29,10 @@ use crate::{
             Hold, //
         },
         client::Client,
-        device::Device,
+        device::{
+            Device,
+            State, //
+        },
         fence::{
             CpuSignal,
             Fence,
@@ -274,6 +277,89 @@ mod suite {
         assert!(allocations.contains(object_id));
         fixture.settle();
         assert!(!allocations.contains(object_id));
+        fixture.close();
+        Ok(())
+    }
+
+    #[test]
+    fn evict_of_a_repeated_handle_keeps_the_sums() -> Result {
+        let fixture = Fixture::new()?;
+        let twice = fixture.allocate(9 * MIB, 0b10, Flags::default())?;
+        let other = fixture.allocate(9 * MIB, 0b10, Flags::default())?;
+        fixture.make_resident(&twice)?;
+        fixture.make_resident(&twice)?;
+        fixture.settle();
+        let both = [twice.clone(), twice.clone()];
+        let evicted = residency::evict(&fixture.device, &both, Leaving::IfNeeded);
+        assert!(evicted.is_ok());
+        fixture.make_resident(&twice)?;
+        assert_eq!(fixture.make_resident(&other), Err(ENOSPC));
+        drop(both);
+        forget(twice);
+        forget(other);
+        fixture.close();
+        Ok(())
+    }
+
+    #[test]
+    fn list_that_stands_in_its_own_way_is_moved() -> Result {
+        let fixture = Fixture::new()?;
+        let flags = Flags::from(Flag::AccessedPhysically);
+        // Three lie side by side; what is left when the middle one stays is not one run.
+        let low = fixture.allocate(5 * MIB, 0b10, Flags::default())?;
+        let middle = fixture.allocate(MIB, 0b10, Flags::default())?;
+        let run = fixture.allocate(15 * MIB, 0b10, flags)?;
+        fixture.make_resident(&low)?;
+        fixture.make_resident(&middle)?;
+        fixture.settle();
+        fixture.evict(&low, Leaving::AtOnce)?;
+        fixture.settle();
+        let mut list = KVVec::new();
+        for hold in [&middle, &run] {
+            list.push(hold.clone(), GFP_KERNEL)?;
+        }
+        let answer = residency::make_resident(&fixture.queue, list, Urgency::MayFail);
+        assert!(answer.is_ok());
+        fixture.settle();
+        assert!(resident(&middle) && resident(&run));
+        assert_eq!(fixture.queue.fence().value().0, 3);
+        for hold in [low, middle, run] {
+            forget(hold);
+        }
+        fixture.close();
+        Ok(())
+    }
+
+    #[test]
+    fn list_that_never_fits_fails_the_device_and_ends() -> Result {
+        let fixture = Fixture::new()?;
+        let mut list = KVVec::new();
+        for _ in 0..2 {
+            let description = Description {
+                size: 4096,
+                align: 16 * MIB,
+                flags: Flags::from(Flag::AccessedPhysically),
+                segments: 0b10,
+                preferred: 0,
+                priority: 3,
+            };
+            list.push(
+                allocation::create(&fixture.device, &description)?,
+                GFP_KERNEL,
+            )?;
+        }
+        let mut copy = KVVec::new();
+        for hold in &list {
+            copy.push(hold.clone(), GFP_KERNEL)?;
+        }
+        let answer = residency::make_resident(&fixture.queue, copy, Urgency::MayFail);
+        assert!(answer.is_ok());
+        fixture.settle();
+        assert_eq!(fixture.device.state().state, State::ErrorMemory);
+        assert_eq!(fixture.queue.fence().value().0, 1);
+        for hold in list {
+            forget(hold);
+        }
         fixture.close();
         Ok(())
     }

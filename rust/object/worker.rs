@@ -49,8 +49,15 @@ use crate::{
     },
     object::{
         adapter::Adapter,
-        allocation::Allocation,
+        allocation::{
+            Allocation,
+            Hold, //
+        },
         command::Command,
+        device::{
+            self,
+            Offence, //
+        },
         paging::Builder,
         paging_queue::Priority,
         placement::{
@@ -62,7 +69,10 @@ use crate::{
         },
         residence::Wish,
         scheduler,
-        submission::Submission, //
+        submission::{
+            Need,
+            Submission, //
+        },
     },
 };
 
@@ -92,6 +102,8 @@ struct Inbox {
     commands: [List<Command>; 3],
     submissions: List<Submission>,
     attention: List<Allocation>,
+    /// Commands that are done.
+    finished: List<Command>,
 }
 
 /// What the worker has before it.
@@ -132,6 +144,7 @@ impl Worker {
             commands: [const { List::new() }; 3],
             submissions: List::new(),
             attention: List::new(),
+            finished: List::new(),
         };
         let queue = OrderedQueue::new(c"vidmm-worker")?;
         Arc::pin_init(
@@ -186,6 +199,11 @@ impl Worker {
         }
     }
 
+    /// Takes a command that is done, to drop it. The caller kicks.
+    pub(super) fn retire_command(&self, command: ListArc<Command>) {
+        self.inbox.lock().finished.push_back(command);
+    }
+
     /// Hands over a submission that is next on its context.
     pub(super) fn push_submission(this: &Arc<Self>, submission: ListArc<Submission>) {
         this.inbox.lock().submissions.push_back(submission);
@@ -234,17 +252,22 @@ impl Worker {
     }
 
     fn take_in(&self, desk: &mut Desk) {
+        let mut finished = List::new();
         let mut inbox = self.inbox.lock();
+        finished.push_all_back(&mut inbox.finished);
         for (arrived, waiting) in inbox.commands.iter_mut().zip(desk.commands.iter_mut()) {
             waiting.push_all_back(arrived);
         }
         desk.submissions.push_all_back(&mut inbox.submissions);
+        drop(inbox);
+        drop(finished);
     }
 
     /// Looks at every allocation that asked for it. One that must wait asks again when what it waits
     /// for has ended.
     fn attend_all(&self, adapter: &Adapter, desk: &mut Desk) {
-        loop {
+        // A full line is no reason to wait: its next completion asks for another pass.
+        while adapter.paging().is_roomy() {
             let entry = self.inbox.lock().attention.pop_front();
             let Some(entry) = entry else { break };
             let allocation = entry.into_arc();
@@ -337,6 +360,8 @@ impl Desk {
                     residence.wish = Wish::None;
                     return;
                 }
+                // It is about to come, for nobody, and will be looked at again.
+                Wish::Leave if residence.commands > 0 => return,
                 _ if stays => return,
                 Wish::Leave => trace::Cause::Evict,
                 Wish::Reach => trace::Cause::Pressure,
@@ -353,11 +378,11 @@ impl Desk {
             commands.push_all_back(waiting);
         }
         let mut blocked = List::new();
-        while let Some(mut command) = commands.pop_front() {
+        while let Some(command) = commands.pop_front() {
             let queue = command.queue().clone();
             let served = !queue.is_blocked_in(self.pass)
                 && adapter.paging().is_roomy()
-                && self.serve(adapter, &mut command);
+                && self.serve(adapter, &command);
             if served {
                 crate::object::paging::Line::signal(adapter.paging(), command);
             } else {
@@ -371,40 +396,122 @@ impl Desk {
     }
 
     /// Carries out one command; says whether it is done.
-    fn serve(&mut self, adapter: &Adapter, command: &mut ListArc<Command>) -> bool {
-        let queue = command.queue().number();
-        let value = *command.value();
-        let mut residency = adapter.residency().lock();
-        let mut served = Ok(());
-        let mut brought = 0;
-        for allocation in command.allocations() {
-            let mut mover = self.mover(adapter, &mut residency, trace::Cause::Resident);
-            mover.behalf = Behalf::Command { queue, value };
-            served = mover.bring(allocation.allocation());
-            if served.is_err() {
-                break;
-            }
-            brought += 1;
-        }
-        for allocation in command.allocations().iter().take(brought) {
-            Allocation::unpin(allocation.allocation(), None);
-        }
-        drop(residency);
-        if served.is_err() {
+    fn serve(&mut self, adapter: &Adapter, command: &ListArc<Command>) -> bool {
+        let queue = command.queue();
+        let device = queue.device();
+        let behalf = Behalf::Command {
+            queue: queue.number(),
+            value: *command.value(),
+        };
+        let list = command.allocations().iter().map(Hold::allocation);
+        let served = match device.is_over() {
+            true => None,
+            false => Some(self.bring_all(adapter, list.clone(), behalf, |_, _| ())),
+        };
+        if served == Some(Err(Refusal::Occupied)) {
             self.builder.flush(adapter.paging());
             return false;
+        }
+        if matches!(served, Some(Ok(_))) {
+            list.clone().for_each(|one| Allocation::unpin(one, None));
+        }
+        for one in list {
+            one.residence().lock().commands -= 1;
+            Allocation::reconsider(one);
+        }
+        if matches!(served, Some(Err(_))) {
+            device.fail(Offence {
+                state: device::State::ErrorMemory,
+                context: 0,
+                node: None,
+                submission: 0,
+                offset: 0,
+            });
         }
         if let Some(first) = command.allocations().first() {
             trace::resident_step(|| trace::ResidentStep {
                 at: trace::Where::Worker,
                 step: 3,
                 allocation: first.object_id(),
-                queue,
-                fence: value,
+                queue: queue.number(),
+                fence: *command.value(),
             });
         }
         self.builder.flush(adapter.paging());
         true
+    }
+
+    /// Brings in and pins everything in `list`, or pins nothing. `note` is told the index of each
+    /// that came and whether content was brought in.
+    ///
+    /// What needs one run comes first. If the list stands in its own way, because some of it lies
+    /// where the rest should be, all of it leaves and comes once more.
+    fn bring_all<'a>(
+        &mut self,
+        adapter: &Adapter,
+        list: impl Iterator<Item = &'a Arc<Allocation>> + Clone,
+        behalf: Behalf,
+        note: impl Fn(usize, bool),
+    ) -> Result<Paged, Refusal> {
+        let mut paged = Paged::default();
+        if self
+            .bring_once(adapter, list.clone(), behalf, &note, &mut paged)
+            .is_ok()
+        {
+            return Ok(paged);
+        }
+        for one in list.clone() {
+            if adapter.residency().lock().is_contended(one) {
+                return Err(Refusal::Occupied);
+            }
+        }
+        for one in list.clone() {
+            let mut residency = adapter.residency().lock();
+            if !one.residence().lock().is_movable() {
+                continue;
+            }
+            let mut mover = self.mover(adapter, &mut residency, trace::Cause::Move);
+            mover.leave(one, trace::Cause::Move);
+            paged.add(mover.paged);
+        }
+        self.builder.flush(adapter.paging());
+        self.bring_once(adapter, list, behalf, &note, &mut paged)
+            .map(|()| paged)
+            .map_err(|_| Refusal::NoPlace)
+    }
+
+    fn bring_once<'a>(
+        &mut self,
+        adapter: &Adapter,
+        list: impl Iterator<Item = &'a Arc<Allocation>> + Clone,
+        behalf: Behalf,
+        note: &impl Fn(usize, bool),
+        paged: &mut Paged,
+    ) -> Result<(), Refusal> {
+        let runs = list
+            .clone()
+            .enumerate()
+            .filter(|(_, one)| one.is_physical());
+        let loose = list.enumerate().filter(|(_, one)| !one.is_physical());
+        let order = Iterator::chain(runs, loose);
+        for (count, (index, one)) in order.clone().enumerate() {
+            // What is pinned stays, so the lock need not be held for the whole list.
+            let mut residency = adapter.residency().lock();
+            let mut mover = self.mover(adapter, &mut residency, trace::Cause::Resident);
+            mover.behalf = behalf;
+            let brought = mover.bring(one);
+            let more = mover.paged;
+            drop(residency);
+            paged.add(more);
+            note(index, more.bytes_in > 0);
+            if let Err(refusal) = brought {
+                for (_, one) in order.take(count) {
+                    Allocation::unpin(one, None);
+                }
+                return Err(refusal);
+            }
+        }
+        Ok(())
     }
 
     /// Prepares the memory of submissions as far as possible.
@@ -438,30 +545,17 @@ impl Desk {
         adapter: &Adapter,
         submission: &mut ListArc<Submission>,
     ) -> Result<(), Refusal> {
-        let mut residency = adapter.residency().lock();
-        let mut mover = self.mover(adapter, &mut residency, trace::Cause::Resident);
-        let mut brought = 0;
-        let mut result = Ok(());
-        for need in submission.needs() {
-            let before = mover.paged;
-            result = mover.bring(need.allocation());
-            if result.is_err() {
-                break;
+        let needs = submission.needs();
+        let list = needs.iter().map(Need::allocation);
+        let brought = self.bring_all(adapter, list, Behalf::Work, |index, paged_in| {
+            if let Some(need) = needs.get(index) {
+                need.note(paged_in);
             }
-            brought += 1;
-            need.note(mover.paged.bytes_in > before.bytes_in);
-        }
-        let paged = mover.paged;
-        submission.record().update(|report| report.paged.add(paged));
-        if result.is_err() {
-            for need in submission.needs().iter().take(brought) {
-                Allocation::unpin(need.allocation(), None);
-            }
-        } else {
-            scheduler::locate(&residency, submission);
-        }
-        drop(residency);
+        });
         self.builder.flush(adapter.paging());
-        result
+        let paged = brought?;
+        submission.record().update(|report| report.paged.add(paged));
+        scheduler::locate(&adapter.residency().lock(), submission);
+        Ok(())
     }
 }

@@ -295,6 +295,10 @@ impl Backend for Engine {
         }
     }
 
+    fn flush(&self) {
+        self.workers.flush();
+    }
+
     fn shut_down(&self) {
         for node in &self.nodes {
             node.stop(&self.workers);

@@ -24,17 +24,28 @@ use crate::{
     },
 };
 
-use super::Mover;
+use super::{
+    Mover,
+    Refusal, //
+};
 
 impl Mover<'_> {
     /// Puts an allocation that is nowhere into a place that was taken for it, and pins it there.
-    pub(super) fn come(&mut self, allocation: &Arc<Allocation>, location: Location) {
+    ///
+    /// # Errors
+    ///
+    /// - [`Refusal::NoPlace`]: it has no backing pages; the place is given back.
+    pub(super) fn come(
+        &mut self,
+        allocation: &Arc<Allocation>,
+        location: Location,
+    ) -> Result<(), Refusal> {
         let mut residence = allocation.residence().lock();
         let Some(backing) = residence.take_backing() else {
             // Step A1 took it; without it there is nothing to come from.
             drop(residence);
             self.give_up(location);
-            return;
+            return Err(Refusal::NoPlace);
         };
         let usage = allocation.device().client().usage();
         let why = self.why(allocation);
@@ -98,6 +109,7 @@ impl Mover<'_> {
         residence.gpu_dirty = false;
         drop(residence);
         allocation.moved();
+        Ok(())
     }
 
     /// Moves an allocation out of its place, keeping its content.

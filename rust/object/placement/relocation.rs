@@ -53,7 +53,7 @@ impl Mover<'_> {
             return Ok(Moved::Done);
         };
         self.leave(allocation, trace::Cause::Move);
-        self.come(allocation, location);
+        self.come(allocation, location).map_err(|_| ENOMEM)?;
         Allocation::unpin(allocation, None);
         Ok(Moved::Done)
     }

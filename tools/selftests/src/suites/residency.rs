@@ -408,6 +408,8 @@ fn gpu_writes_in_system_memory_survive_the_way_to_a_segment() {
             (mapping.read32(0), mapping.read32(65532)),
             (0xfeed_beef, 0xfeed_beef)
         );
+        // CLOSE would wait for the mapping.
+        drop(mapping);
         fixture.client.close_and_wait(&[allocation.handle]);
     }
 }

@@ -72,7 +72,7 @@ fn full_segment_leaves_the_other_alone() {
         }
         assert!(held.len() <= 16, "more than the segment has");
     }
-    assert!(debugfs::segment(1).free < MIB);
+    clock::wait_until("segment 1 is full", || debugfs::segment(1).free < MIB);
     assert_eq!(debugfs::segment(2), other);
     let last = fixture.create_resident(plain(MIB, HIDDEN_SEGMENT));
     assert_eq!(fixture.client.state_of(last.handle).segment, 2);
