@@ -5,6 +5,7 @@
 use crate::{
     abi,
     client::Allocation,
+    clock,
     commands::Commands,
     debugfs::{
         self,
