@@ -57,4 +57,6 @@ extern "C" {
     pub(super) fn vidmm_need_resched() -> bool;
     pub(super) fn vidmm_signal_pending() -> bool;
     pub(super) fn vidmm_fatal_signal_pending() -> bool;
+    pub(super) fn vidmm_fault_may_retry(fault: *const bindings::vm_fault) -> bool;
+    pub(super) fn vidmm_release_fault_lock(fault: *mut bindings::vm_fault);
 }

@@ -25,7 +25,10 @@
 //! [`include/linux/huge_mm.h`](srctree/include/linux/huge_mm.h).
 //! Upstream: `rust/kernel/mm/virt.rs`.
 
-use super::pages::Frame;
+use super::{
+    bindings as bindings_of_ours,
+    pages::Frame, //
+};
 use core::{
     marker::PhantomData,
     mem, //
@@ -85,6 +88,8 @@ impl Outcome {
     pub const BUS_ERROR: Self = Self(bindings::vm_fault_reason_VM_FAULT_SIGBUS);
     /// No memory for the page.
     pub const OUT_OF_MEMORY: Self = Self(bindings::vm_fault_reason_VM_FAULT_OOM);
+    /// The handler has let the memory map go, so the kernel looks again at everything.
+    const RETRY: Self = Self(bindings::vm_fault_reason_VM_FAULT_RETRY);
     /// Not as a huge page: ask for a small one.
     pub const FALLBACK: Self = Self(bindings::vm_fault_reason_VM_FAULT_FALLBACK);
     /// The task is about to die and the handler has given up waiting.
@@ -99,9 +104,11 @@ impl Outcome {
 /// # Invariants
 ///
 /// `raw` is what the kernel gave to the `fault` operation that is running, on an area that was set up
-/// by [`Installed::commit`].
+/// by [`Installed::commit`]. The area is there while `held`.
 pub struct Fault<'a> {
     raw: *mut bindings::vm_fault,
+    /// Whether the lock on the memory map is still held, so that the area is still there.
+    held: bool,
     _call: PhantomData<&'a mut bindings::vm_fault>,
 }
 
@@ -126,11 +133,41 @@ impl Fault<'_> {
         flags & bindings::fault_flag_FAULT_FLAG_WRITE != 0
     }
 
+    /// Waits for something that takes long: `wait` runs without the lock on the memory map, where the
+    /// kernel allows that, so that nobody else is held up meanwhile. Returns what the handler then
+    /// returns, or [`None`] if it still has the lock and may go on.
+    ///
+    /// `wait` says whether the wait came to its end; if not, the task is about to die.
+    pub fn wait(&mut self, wait: impl FnOnce() -> bool) -> Option<Outcome> {
+        if !self.held {
+            return Some(Outcome::RETRY);
+        }
+
+        // SAFETY: Valid by the type invariants.
+        if !unsafe { bindings_of_ours::vidmm_fault_may_retry(self.raw) } {
+            return if wait() { None } else { Some(Outcome::KILLED) };
+        }
+
+        self.held = false;
+
+        // SAFETY: Valid by the type invariants, and `held` said that the lock is held. Nothing uses the
+        // area from here on, and the caller of the handler keeps the mapping alive.
+        unsafe { bindings_of_ours::vidmm_release_fault_lock(self.raw) };
+        let _ = wait();
+
+        // A task that is being killed is found out by the kernel.
+        Some(Outcome::RETRY)
+    }
+
     /// Inserts a page; returns what the handler then returns.
     ///
     /// The page stays owned by the driver until it has been unmapped. A page that somebody else has
     /// put in place meanwhile stays.
     pub fn insert(&mut self, frame: Frame) -> Outcome {
+        if !self.held {
+            return Outcome::RETRY;
+        }
+
         // SAFETY: Valid by the type invariants.
         let raw = unsafe { &(*self.raw).__bindgen_anon_1 };
         // CAST: `usize` has 64 bits.
@@ -151,6 +188,11 @@ impl Fault<'_> {
 pub struct HugeFault<'a>(Fault<'a>);
 
 impl HugeFault<'_> {
+    /// Waits, as [`Fault::wait`] does.
+    pub fn wait(&mut self, wait: impl FnOnce() -> bool) -> Option<Outcome> {
+        self.0.wait(wait)
+    }
+
     /// Returns the offset of the huge page in the device file, in bytes.
     pub fn offset(&self) -> u64 {
         // SAFETY: Valid by the type invariants.
@@ -167,6 +209,10 @@ impl HugeFault<'_> {
 
     /// Inserts the huge page that begins at `frame`, or falls back where that is not aligned.
     pub fn insert(&mut self, frame: Frame) -> Outcome {
+        if !self.0.held {
+            return Outcome::RETRY;
+        }
+
         if frame.address() % HUGE_BYTES != 0 {
             return Outcome::FALLBACK;
         }
@@ -343,11 +389,13 @@ unsafe extern "C" fn close(vma: *mut bindings::vm_area_struct) {
 unsafe extern "C" fn fault(raw: *mut bindings::vm_fault) -> bindings::vm_fault_t {
     // SAFETY: The kernel passes a valid description of the fault.
     let vma = unsafe { (*raw).__bindgen_anon_1.vma };
-    // SAFETY: The area cannot go while its operation runs.
-    let holder = unsafe { holder(vma) };
+    // SAFETY: The area cannot go while its operation runs. A reference of its own, since the area may
+    // go once the handler lets go of the memory map.
+    let holder = Arc::from(unsafe { holder(vma) });
     // INVARIANT: This is the operation.
     let mut fault = Fault {
         raw,
+        held: true,
         _call: PhantomData,
     };
 
@@ -376,11 +424,12 @@ unsafe extern "C" fn huge_fault(
         return Outcome::FALLBACK.0;
     }
 
-    // SAFETY: The area cannot go while its operation runs.
-    let holder = unsafe { holder(place.vma) };
+    // SAFETY: The area cannot go while its operation runs. A reference of its own, as in `fault`.
+    let holder = Arc::from(unsafe { holder(place.vma) });
     // INVARIANT: This is the operation, and the huge page was found to lie inside the area.
     let mut fault = HugeFault(Fault {
         raw,
+        held: true,
         _call: PhantomData,
     });
 

@@ -55,3 +55,15 @@ bool vidmm_fatal_signal_pending(void)
 {
 	return fatal_signal_pending(current);
 }
+
+bool vidmm_fault_may_retry(const struct vm_fault *fault);
+bool vidmm_fault_may_retry(const struct vm_fault *fault)
+{
+	return (fault->flags & FAULT_FLAG_ALLOW_RETRY) && !(fault->flags & FAULT_FLAG_RETRY_NOWAIT);
+}
+
+void vidmm_release_fault_lock(struct vm_fault *fault);
+void vidmm_release_fault_lock(struct vm_fault *fault)
+{
+	release_fault_lock(fault);
+}

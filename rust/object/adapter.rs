@@ -24,6 +24,7 @@ use kernel::{
 use crate::{
     abstractions::{
         mapping_anchor::MappingAnchor,
+        pages::system_bytes,
         wait_queue::{
             new_wait_queue,
             WaitQueue, //
@@ -79,6 +80,8 @@ pub(crate) struct Adapter {
     submissions: Atomic<u64>,
     /// Goes up whenever work ends.
     ends: Atomic<u64>,
+    /// Goes up whenever room may have become free for somebody who found none.
+    room: Atomic<u64>,
     /// Whether no backing pages are given out, for tests.
     backing_withheld: Atomic<bool>,
     #[pin]
@@ -166,6 +169,7 @@ impl Adapter {
                 numbers: Atomic::new(SYSTEM_PROCESS + 2),
                 submissions: Atomic::new(1),
                 ends: Atomic::new(0),
+                room: Atomic::new(1),
                 backing_withheld: Atomic::new(false),
                 registries <- Registries::new(),
                 offsets <- Offsets::new(),
@@ -233,6 +237,16 @@ impl Adapter {
     /// Returns how often work has ended.
     pub(super) fn ends(&self) -> u64 {
         self.ends.load(Acquire)
+    }
+
+    /// Returns how often room may have become free.
+    pub(super) fn room(&self) -> u64 {
+        self.room.load(Acquire)
+    }
+
+    /// Notes that room may have become free for somebody who found none.
+    pub(super) fn make_room(&self) {
+        self.room.fetch_add(1, Full);
     }
 
     /// Gives no backing pages out any more, or does again.
@@ -324,10 +338,10 @@ fn capacity_of(kind: SegmentKind, (all, contiguous): (u64, u64)) -> Capacity {
             bytes: all,
             contiguous,
         },
-        // Loose allocations use system memory without a range; how much there is shows when pages
-        // are taken.
+        // Loose allocations use system memory without a range; how much of it is free shows when
+        // pages are taken.
         SegmentKind::Aperture => Capacity {
-            bytes: u64::MAX / 4,
+            bytes: system_bytes(),
             contiguous,
         },
     }

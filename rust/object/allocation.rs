@@ -233,7 +233,8 @@ impl Allocation {
     pub(crate) fn closed(&self) {
         let token = self.token.lock().take();
         if let Some(token) = token {
-            self.adapter().offsets().give(token);
+            let client = self.device.client();
+            self.adapter().offsets().give(client, token);
         }
     }
 

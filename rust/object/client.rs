@@ -49,6 +49,7 @@ pub(crate) struct Usage {
     resident: [Atomic<i64>; SEGMENT_IDS],
     backing: Atomic<i64>,
     total: Atomic<i64>,
+    mappable: Atomic<i64>,
     evictions: Atomic<i64>,
     paged_in: Atomic<i64>,
     paged_out: Atomic<i64>,
@@ -63,6 +64,8 @@ pub(crate) enum Sum {
     Backing,
     /// Bytes of all allocations.
     Total,
+    /// Bytes of mapping offsets.
+    Mappable,
     /// Allocations pushed out.
     Evictions,
     /// Bytes brought into memory segments.
@@ -77,6 +80,7 @@ impl Usage {
             resident: [const { Atomic::new(0) }; SEGMENT_IDS],
             backing: Atomic::new(0),
             total: Atomic::new(0),
+            mappable: Atomic::new(0),
             evictions: Atomic::new(0),
             paged_in: Atomic::new(0),
             paged_out: Atomic::new(0),
@@ -91,6 +95,7 @@ impl Usage {
                 .unwrap_or(&self.resident[0]),
             Sum::Backing => &self.backing,
             Sum::Total => &self.total,
+            Sum::Mappable => &self.mappable,
             Sum::Evictions => &self.evictions,
             Sum::PagedIn => &self.paged_in,
             Sum::PagedOut => &self.paged_out,

@@ -30,6 +30,10 @@ pub(crate) struct Command {
     allocations: KVVec<Hold>,
     /// The paging fence value that announces its completion.
     value: ListArcField<u64>,
+    /// What [`Adapter::room`] said when no room was found last.
+    ///
+    /// [`Adapter::room`]: super::adapter::Adapter::room
+    tried: ListArcField<u64>,
     #[pin]
     links: ListLinks,
 }
@@ -54,6 +58,7 @@ impl Command {
                 queue: queue.clone(),
                 allocations,
                 value: ListArcField::new(0),
+                tried: ListArcField::new(0),
                 links <- ListLinks::new(),
             }),
             GFP_KERNEL_ACCOUNT,
@@ -73,6 +78,8 @@ impl Command {
     define_list_arc_field_getter! {
         pub(super) fn value(&self) -> &u64 { value }
         pub(super) fn value_mut(&mut self) -> &mut u64 { value }
+        pub(super) fn tried(&self) -> &u64 { tried }
+        pub(super) fn tried_mut(&mut self) -> &mut u64 { tried }
     }
 
     /// Raises the paging fence: everything in front is complete.

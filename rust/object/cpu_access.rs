@@ -59,26 +59,28 @@ impl AllocationMapping {
 
     /// Puts `pages` pages from the device-file offset `offset` on in place, once the allocation
     /// can be reached.
-    fn touch(&self, offset: u64, pages: u64, mut insert: impl FnMut(Frame) -> Outcome) -> Outcome {
+    fn touch(&self, fault: &mut impl Touch, offset: u64, pages: u64) -> Outcome {
         let allocation = self.hold.allocation();
         let Some(offset) = offset.checked_sub(self.start) else {
             return Outcome::BUS_ERROR;
         };
         loop {
-            let waited = match touch(allocation, offset / PAGE_BYTES, pages, &mut insert) {
-                Found::Inserted(outcome) => return outcome,
-                Found::Nothing => return Outcome::BUS_ERROR,
+            let ended = match touch(allocation, offset / PAGE_BYTES, pages, fault) {
+                Found::Inserted(outcome) => Some(outcome),
+                Found::Nothing => Some(Outcome::BUS_ERROR),
                 Found::Uncommitted => match allocation.commit() {
-                    Ok(()) => true,
+                    Ok(()) => None,
                     // Reclaim was tried. An answer of "out of memory" would let the task try for
                     // ever, or have somebody killed for it.
-                    Err(_) => return Outcome::BUS_ERROR,
+                    Err(_) => Some(Outcome::BUS_ERROR),
                 },
-                Found::Moving(settled) => wait_settled(allocation.adapter(), settled),
-                Found::OutOfReach => wait_in_reach(allocation),
+                Found::Moving(settled) => {
+                    fault.wait(|| wait_settled(allocation.adapter(), settled))
+                }
+                Found::OutOfReach => fault.wait(|| wait_in_reach(allocation)),
             };
-            if !waited {
-                return Outcome::KILLED;
+            if let Some(outcome) = ended {
+                return outcome;
             }
         }
     }
@@ -86,7 +88,8 @@ impl AllocationMapping {
 
 impl Mapping for AllocationMapping {
     fn fault(&self, fault: &mut Fault<'_>) -> Outcome {
-        self.touch(fault.offset(), 1, |frame| fault.insert(frame))
+        let offset = fault.offset();
+        self.touch(fault, offset, 1)
     }
 
     fn huge_fault(&self, fault: &mut HugeFault<'_>) -> Outcome {
@@ -96,7 +99,36 @@ impl Mapping for AllocationMapping {
         if offset.saturating_add(HUGE_BYTES) > end {
             return Outcome::FALLBACK;
         }
-        self.touch(offset, HUGE_BYTES / PAGE_BYTES, |frame| fault.insert(frame))
+        self.touch(fault, offset, HUGE_BYTES / PAGE_BYTES)
+    }
+}
+
+/// A touch of small or huge pages.
+trait Touch {
+    /// Inserts what begins at `frame`.
+    fn insert(&mut self, frame: Frame) -> Outcome;
+
+    /// Waits without holding others up; see [`Fault::wait`].
+    fn wait(&mut self, wait: impl FnOnce() -> bool) -> Option<Outcome>;
+}
+
+impl Touch for Fault<'_> {
+    fn insert(&mut self, frame: Frame) -> Outcome {
+        Fault::insert(self, frame)
+    }
+
+    fn wait(&mut self, wait: impl FnOnce() -> bool) -> Option<Outcome> {
+        Fault::wait(self, wait)
+    }
+}
+
+impl Touch for HugeFault<'_> {
+    fn insert(&mut self, frame: Frame) -> Outcome {
+        HugeFault::insert(self, frame)
+    }
+
+    fn wait(&mut self, wait: impl FnOnce() -> bool) -> Option<Outcome> {
+        HugeFault::wait(self, wait)
     }
 }
 
@@ -115,12 +147,7 @@ enum Found {
 }
 
 /// Looks for `pages` adjacent pages of an allocation, beginning with `page`, and inserts them.
-fn touch(
-    allocation: &Allocation,
-    page: u64,
-    pages: u64,
-    insert: &mut impl FnMut(Frame) -> Outcome,
-) -> Found {
+fn touch(allocation: &Allocation, page: u64, pages: u64, fault: &mut impl Touch) -> Found {
     let adapter = allocation.adapter();
     let residency = adapter.residency().lock();
     let mut residence = allocation.residence().lock();
@@ -156,7 +183,7 @@ fn touch(
         residence.content = Content::Backing;
     }
     residence.mapped = true;
-    Found::Inserted(insert(frame))
+    Found::Inserted(fault.insert(frame))
 }
 
 /// Waits for a place to come into force; false if the task is being killed.

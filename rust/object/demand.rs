@@ -21,9 +21,14 @@ use crate::{
     policy::residency::{
         Capacity,
         Demand,
-        Ledger, //
+        Ledger,
+        MASKS, //
     },
 };
+
+/// Kinds of demand of which account is kept: as many as the policy looks at, each with one run and
+/// without. Demands of further kinds are not counted, which makes the answer weaker, never wrong.
+const KINDS: usize = 2 * MASKS;
 
 /// Memory for one entry of the list.
 pub(super) type Entry = RBTreeNode<u64, Arc<Allocation>>;
@@ -64,16 +69,19 @@ impl Demands {
     ///
     /// - `ENOMEM`: no memory.
     pub(super) fn reserve(&mut self, kinds: usize) -> Result {
-        Ok(self.sums.reserve(kinds, GFP_KERNEL_ACCOUNT)?)
+        let most = KINDS.saturating_sub(self.sums.len());
+        Ok(self.sums.reserve(kinds.min(most), GFP_KERNEL_ACCOUNT)?)
     }
 
     /// Enters an allocation. Room for a new kind was reserved before.
     pub(super) fn add(&mut self, demand: Demand, entry: Entry) {
+        let more = self.sums.len() < KINDS;
         match self.sum(&demand) {
             Some(sum) => sum.bytes = sum.bytes.saturating_add(demand.bytes),
-            None => {
+            None if more => {
                 let _ = self.sums.push_within_capacity(demand);
             }
+            None => {}
         }
         if self.list.insert(entry).is_none() {
             self.len += 1;

@@ -45,7 +45,8 @@ use crate::{
         context::Context,
         demand::Demands,
         name,
-        presence::Presence, //
+        presence::Presence,
+        worker::Worker, //
     },
 };
 
@@ -156,6 +157,8 @@ impl Device {
     /// Takes the device off the list that the debug files show. Called when its handle goes.
     pub(crate) fn closed(&self) {
         self.closed.store(true, Release);
+        // Commands of its queues end without being carried out.
+        Worker::kick(self.adapter().worker());
         self.adapter().registries().devices.remove(self.number);
     }
 

@@ -189,7 +189,7 @@ impl FencePages {
                 let index = page.take().ok_or(ENOSPC)?;
                 pages.reserve(1, GFP_KERNEL_ACCOUNT)?;
                 let token = client.adapter().offsets().take(
-                    client.id(),
+                    client,
                     PAGE_BYTES,
                     Target::Fences(page.clone()),
                 )?;
@@ -212,7 +212,7 @@ impl FencePages {
     pub(crate) fn close(&self, client: &Client) {
         let pages = core::mem::take(&mut *self.pages.lock());
         for (_, token) in pages {
-            client.adapter().offsets().give(token);
+            client.adapter().offsets().give(client, token);
         }
     }
 }

@@ -6,10 +6,7 @@
 //! Moves and evictions are made in the place of the worker, so that they never race with it, and are
 //! synchronous: a call returns when the new place is in force. A signal ends the waiting, not the move.
 
-use kernel::{
-    prelude::*,
-    sync::Arc, //
-};
+use kernel::prelude::*;
 
 use crate::{
     abstractions::{
@@ -21,7 +18,10 @@ use crate::{
     },
     object::{
         adapter::Adapter,
-        allocation::Allocation,
+        allocation::{
+            Allocation,
+            Hold, //
+        },
         placement::Moved,
         worker::Worker, //
     },
@@ -84,6 +84,7 @@ impl Adapter {
             .ok_or(EINVAL)?
             .reserve(bytes)?;
         drop(residency);
+        self.make_room();
         Worker::kick(self.worker());
         Ok(())
     }
@@ -118,9 +119,10 @@ impl Adapter {
             if allocation.residence().lock().pins > 0 {
                 return Err(EBUSY);
             }
-            mover.leave(&allocation, trace::Cause::Pressure);
+            mover.leave(allocation.allocation(), trace::Cause::Pressure);
             Ok(())
         })?;
+        self.make_room();
         self.wait_until_settled(&allocation)
     }
 
@@ -139,9 +141,9 @@ impl Adapter {
         loop {
             self.wait_for_worker()?;
             let ends = self.ends();
-            let moved = self
-                .worker()
-                .in_place(self, |mover| mover.relocate(&allocation, destination))?;
+            let moved = self.worker().in_place(self, |mover| {
+                mover.relocate(allocation.allocation(), destination)
+            })?;
             match moved {
                 Moved::Done => return self.wait_until_settled(&allocation),
                 Moved::InUse => self
@@ -154,8 +156,10 @@ impl Adapter {
         }
     }
 
-    fn find(&self, object_id: u64) -> Result<Arc<Allocation>> {
-        self.registries().allocations.get(object_id).ok_or(ENOENT)
+    /// Finds an allocation that somebody still claims, and claims it too.
+    fn find(&self, object_id: u64) -> Result<Hold> {
+        let allocation = self.registries().allocations.get(object_id).ok_or(ENOENT)?;
+        Allocation::hold(&allocation).ok_or(ENOENT)
     }
 
     fn wait_for_worker(&self) -> Result {

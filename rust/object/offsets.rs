@@ -4,8 +4,9 @@
 //!
 //! An offset is a token, not an address. Tokens are unique on the adapter, because all clients map
 //! through one address space of the kernel, and one call can so remove every translation of an
-//! object. They come in steps of 2 MiB, so that large blocks can be mapped by one entry, and lie
-//! where 32-bit programs can name them.
+//! object. Those of large objects begin at a multiple of 2 MiB, so that large blocks can be mapped by
+//! one entry; all lie where 32-bit programs can name them. Each client has a share that it cannot
+//! exceed.
 //!
 //! # Locking
 //!
@@ -26,6 +27,10 @@ use kernel::{
 
 use crate::object::{
     allocation::Allocation,
+    client::{
+        Client,
+        Sum, //
+    },
     fence_page::FencePage, //
 };
 
@@ -33,8 +38,10 @@ use crate::object::{
 const FIRST: u64 = 1 << 32;
 /// The end of the offsets.
 const END: u64 = 1 << 44;
-/// The distance between the starts of two tokens is a multiple of this.
-const STEP: u64 = 2 << 20;
+/// Objects of at least this size begin at a multiple of it, so that one entry can map so much.
+const LARGE: u64 = 2 << 20;
+/// The most that one client can have, so that nobody takes the offsets of everybody.
+const SHARE: u64 = (END - FIRST) / 64;
 
 /// What lies behind a token.
 #[derive(Clone)]
@@ -114,7 +121,7 @@ impl Offsets {
     ///
     /// - `ENOMEM`: no memory.
     /// - `ENOSPC`: no range is left.
-    pub(crate) fn take(&self, client: u64, bytes: u64, target: Target) -> Result<Token> {
+    pub(crate) fn take(&self, client: &Client, bytes: u64, target: Target) -> Result<Token> {
         let token = self.reserve(client, bytes)?;
         self.publish(&token, target);
         Ok(token)
@@ -126,8 +133,18 @@ impl Offsets {
     /// # Errors
     ///
     /// As [`Self::take`].
-    pub(crate) fn reserve(&self, client: u64, bytes: u64) -> Result<Token> {
-        let reserved = bytes.checked_next_multiple_of(STEP).ok_or(ENOSPC)?;
+    pub(crate) fn reserve(&self, client: &Client, bytes: u64) -> Result<Token> {
+        let usage = client.usage();
+        usage.add(Sum::Mappable, bytes);
+        if usage.get(Sum::Mappable) > SHARE {
+            usage.sub(Sum::Mappable, bytes);
+            return Err(ENOSPC);
+        }
+        self.search(client.id(), bytes)
+            .inspect_err(|_| usage.sub(Sum::Mappable, bytes))
+    }
+
+    fn search(&self, client: u64, bytes: u64) -> Result<Token> {
         let reservation = RBTreeNodeReservation::new(GFP_KERNEL_ACCOUNT)?;
         let entry = Entry {
             bytes,
@@ -137,12 +154,12 @@ impl Offsets {
         let mut search = Search::default();
         loop {
             let mut ranges = self.ranges.lock();
-            match ranges.find(&mut search, reserved) {
+            match ranges.find(&mut search, bytes) {
                 // So many ranges were stepped over that others shall have the lock first.
                 Step::Further => continue,
                 Step::Nothing => return Err(ENOSPC),
                 Step::Found(start) => {
-                    ranges.next = start.saturating_add(reserved);
+                    ranges.next = start.saturating_add(bytes);
                     ranges.tree.insert(reservation.into_node(start, entry));
                     return Ok(Token { start, bytes });
                 }
@@ -158,7 +175,8 @@ impl Offsets {
     }
 
     /// Gives a token back. Existing mappings stay; new ones are refused.
-    pub(crate) fn give(&self, token: Token) {
+    pub(crate) fn give(&self, client: &Client, token: Token) {
+        client.usage().sub(Sum::Mappable, token.bytes);
         let node = self.ranges.lock().tree.remove_node(&token.start);
         drop(node);
     }
@@ -202,10 +220,13 @@ impl Ranges {
     /// Goes on searching for a free range. It begins where the last search ended, so that taking and
     /// giving in turn costs one step; only when all offsets have been used once are occupied ranges
     /// stepped over.
-    fn find(&self, search: &mut Search, reserved: u64) -> Step {
+    fn find(&self, search: &mut Search, bytes: u64) -> Step {
         let mut start = search.at.unwrap_or(self.next);
         for _ in 0..STRIDE {
-            let end = start.checked_add(reserved);
+            if bytes >= LARGE {
+                start = start.next_multiple_of(LARGE);
+            }
+            let end = start.checked_add(bytes);
             if end.is_none_or(|end| end > END) {
                 if search.wrapped {
                     return Step::Nothing;
@@ -218,11 +239,10 @@ impl Ranges {
                 return Step::Found(start);
             };
             let (&occupied, entry) = cursor.current();
-            if occupied.saturating_sub(start) >= reserved {
+            if occupied.saturating_sub(start) >= bytes {
                 return Step::Found(start);
             }
-            let bytes = entry.bytes.checked_next_multiple_of(STEP).unwrap_or(END);
-            start = occupied.saturating_add(bytes);
+            start = occupied.saturating_add(entry.bytes);
         }
         search.at = Some(start);
         Step::Further

@@ -15,8 +15,10 @@ use kernel::{
     prelude::*,
     sync::{
         atomic::{
+            Acquire,
             Atomic,
-            Relaxed, //
+            Relaxed,
+            Release, //
         },
         Arc,
         SpinLock, //
@@ -60,6 +62,8 @@ pub(crate) struct PagingQueue {
     last: SpinLock<u64>,
     /// The worker's pass in which a command of this queue had to stay.
     blocked: Atomic<u64>,
+    /// Whether its handle is gone.
+    closed: Atomic<bool>,
 }
 
 impl Priority {
@@ -91,6 +95,7 @@ impl PagingQueue {
                 name <- name::Slot::new(),
                 last <- new_spinlock!(0, "PagingQueue::last"),
                 blocked: Atomic::new(0),
+                closed: Atomic::new(false),
             }),
             GFP_KERNEL_ACCOUNT,
         )?;
@@ -101,6 +106,9 @@ impl PagingQueue {
 
     /// Takes the queue off the list that the debug files show. Called when its handle goes.
     pub(crate) fn closed(&self) {
+        self.closed.store(true, Release);
+        // Its commands end without being carried out.
+        Worker::kick(self.device.adapter().worker());
         self.device
             .adapter()
             .registries()
@@ -136,6 +144,11 @@ impl PagingQueue {
     /// Returns the last value that was handed out.
     pub(crate) fn last_value(&self) -> u64 {
         *self.last.lock()
+    }
+
+    /// Returns whether nobody is left to see what is done for it.
+    pub(super) fn is_over(&self) -> bool {
+        self.closed.load(Acquire) || self.device.is_over()
     }
 
     /// Returns whether a command had to stay in the worker's pass `pass`.

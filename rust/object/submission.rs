@@ -298,6 +298,10 @@ pub(super) struct Progress {
     pub(super) places: KVVec<Place>,
     /// The paging buffer behind which everything is in its place.
     pub(super) settled: u64,
+    /// What [`Adapter::room`] said when no room was found last.
+    ///
+    /// [`Adapter::room`]: super::adapter::Adapter::room
+    pub(super) tried: u64,
 }
 
 /// An accepted submission.
@@ -378,6 +382,7 @@ pub(crate) fn submit(context: &Arc<Context>, request: Request) -> Result<Accepte
         signal,
         places,
         settled: 0,
+        tried: 0,
     };
     let submission = ListArc::pin_init(
         try_pin_init!(Submission {
@@ -498,6 +503,7 @@ impl Submission {
             }
             Allocation::unpin(need.hold.allocation(), need.access);
         }
+        self.context.device().adapter().make_room();
     }
 
     /// Returns whether it shall not run any more.

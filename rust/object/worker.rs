@@ -325,6 +325,7 @@ impl Desk {
         self.mover(adapter, &mut residency, trace::Cause::Discard)
             .discard(&allocation);
         drop(residency);
+        adapter.make_room();
         if let Some(entry) = ListArc::try_from_arc_or_drop(allocation) {
             self.departing.push_back(entry);
         }
@@ -369,6 +370,7 @@ impl Desk {
         };
         self.mover(adapter, &mut residency, cause)
             .leave(allocation, cause);
+        adapter.make_room();
     }
 
     /// Carries out the commands of one priority as far as possible.
@@ -378,11 +380,16 @@ impl Desk {
             commands.push_all_back(waiting);
         }
         let mut blocked = List::new();
-        while let Some(command) = commands.pop_front() {
+        while let Some(mut command) = commands.pop_front() {
             let queue = command.queue().clone();
-            let served = !queue.is_blocked_in(self.pass)
-                && adapter.paging().is_roomy()
-                && self.serve(adapter, &command);
+            let room = adapter.room();
+            // Trying again where nothing has changed would only push others out again.
+            let hopeful = *command.tried() != room || queue.is_over();
+            let may_try = hopeful && !queue.is_blocked_in(self.pass) && adapter.paging().is_roomy();
+            let served = may_try && self.serve(adapter, &command);
+            if may_try && !served {
+                *command.tried_mut() = room;
+            }
             if served {
                 crate::object::paging::Line::signal(adapter.paging(), command);
             } else {
@@ -404,7 +411,7 @@ impl Desk {
             value: *command.value(),
         };
         let list = command.allocations().iter().map(Hold::allocation);
-        let served = match device.is_over() {
+        let served = match queue.is_over() {
             true => None,
             false => Some(self.bring_all(adapter, list.clone(), behalf, |_, _| ())),
         };
@@ -524,10 +531,12 @@ impl Desk {
                 scheduler::drop_cancelled(submission);
                 continue;
             }
-            if !adapter.paging().is_roomy() {
+            let room = adapter.room();
+            if !adapter.paging().is_roomy() || submission.progress().tried == room {
                 blocked.push_back(submission);
                 continue;
             }
+            submission.progress_mut().tried = room;
             match self.prepare(adapter, &mut submission) {
                 Ok(()) => {
                     scheduler::prepared(self, submission);

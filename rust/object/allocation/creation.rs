@@ -79,13 +79,13 @@ pub(crate) fn create(device: &Arc<Device>, description: &Description) -> Result<
     let fitted = fit(adapter, description)?;
     let client = device.client();
     let token = if description.flags.contains(Flag::CpuVisible) {
-        Some(adapter.offsets().reserve(client.id(), fitted.size)?)
+        Some(adapter.offsets().reserve(client, fitted.size)?)
     } else {
         None
     };
     let token = ScopeGuard::new_with_data(token, |token| {
         if let Some(token) = token {
-            adapter.offsets().give(token);
+            adapter.offsets().give(client, token);
         }
     });
     let mapping_start = token.as_ref().map_or(0, Token::start);
