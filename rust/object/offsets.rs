@@ -221,7 +221,14 @@ impl Ranges {
     /// giving in turn costs one step; only when all offsets have been used once are occupied ranges
     /// stepped over.
     fn find(&self, search: &mut Search, bytes: u64) -> Step {
-        let mut start = search.at.unwrap_or(self.next);
+        let mut start = match search.at {
+            None => self.next,
+            // Somebody may have taken what was passed before, and more.
+            Some(at) => match self.containing(at) {
+                Some((occupied, entry)) => occupied.saturating_add(entry.bytes),
+                None => at,
+            },
+        };
         for _ in 0..STRIDE {
             if bytes >= LARGE {
                 start = start.next_multiple_of(LARGE);

@@ -11,6 +11,7 @@ pub mod content;
 pub mod context;
 pub mod cpu_access;
 pub mod engine;
+pub mod fairness;
 pub mod fault_injection;
 pub mod fence;
 pub mod fields;
@@ -70,6 +71,7 @@ pub const ALL: &[&Suite] = &[
     &trace_format::SUITE,
     &content::SUITE,
     &lifetime::SUITE,
+    &fairness::SUITE,
     &random_model::SUITE,
     &stress::SUITE,
     &fuzz::SUITE,
