@@ -168,8 +168,10 @@ impl Fence {
         Ok(fence)
     }
 
-    /// Takes the fence off the list that the debug files show. Called when its handle goes.
+    /// Takes the fence off the list that the debug files show, and its page out of reach if no other
+    /// fence on it has a handle. Called when its handle goes.
     pub(crate) fn unlist(&self, client: &Client) {
+        client.fence_pages().close_one(client, &self.value_slot);
         client.adapter().registries().fences.remove(self.number);
     }
 

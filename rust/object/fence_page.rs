@@ -159,7 +159,15 @@ impl Drop for Slot {
 #[pin_data]
 pub(crate) struct FencePages {
     #[pin]
-    pages: Mutex<KVec<(Arc<FencePage>, Token)>>,
+    pages: Mutex<KVec<Listed>>,
+}
+
+/// A page that can be mapped, because a fence on it has a handle.
+struct Listed {
+    page: Arc<FencePage>,
+    token: Token,
+    /// How many fences on it have a handle.
+    handles: u32,
 }
 
 impl FencePages {
@@ -178,9 +186,11 @@ impl FencePages {
     /// - `ENOSPC`: no mapping offset left.
     pub(crate) fn take(&self, client: &Arc<Client>, access: Access, initial: u64) -> Result<Slot> {
         let mut pages = self.pages.lock();
-        let found = pages.iter().find_map(|(page, token)| {
+        let found = pages.iter_mut().find_map(|listed| {
+            let page = &listed.page;
             let index = (page.access == access).then(|| page.take())??;
-            Some((page.clone(), token.start(), index))
+            listed.handles += 1;
+            Some((page.clone(), listed.token.start(), index))
         });
         let (page, offset, index) = match found {
             Some(found) => found,
@@ -194,7 +204,12 @@ impl FencePages {
                     Target::Fences(page.clone()),
                 )?;
                 let offset = token.start();
-                pages.push((page.clone(), token), GFP_KERNEL_ACCOUNT)?;
+                let listed = Listed {
+                    page: page.clone(),
+                    token,
+                    handles: 1,
+                };
+                pages.push(listed, GFP_KERNEL_ACCOUNT)?;
                 (page, offset, index)
             }
         };
@@ -208,11 +223,32 @@ impl FencePages {
         Ok(slot)
     }
 
+    /// Takes note that a fence has no handle any more. A page without such fences can no longer be
+    /// mapped anew; it stays as long as something uses it.
+    pub(super) fn close_one(&self, client: &Client, slot: &Slot) {
+        let mut pages = self.pages.lock();
+        let position = pages
+            .iter()
+            .position(|listed| Arc::ptr_eq(&listed.page, &slot.page));
+        let Some(position) = position else { return };
+        if let Some(listed) = pages.get_mut(position) {
+            listed.handles = listed.handles.saturating_sub(1);
+            if listed.handles > 0 {
+                return;
+            }
+        }
+        let removed = pages.remove(position);
+        drop(pages);
+        if let Ok(removed) = removed {
+            client.adapter().offsets().give(client, removed.token);
+        }
+    }
+
     /// Takes back the mapping offsets of all pages, at the end of the client.
     pub(crate) fn close(&self, client: &Client) {
         let pages = core::mem::take(&mut *self.pages.lock());
-        for (_, token) in pages {
-            client.adapter().offsets().give(client, token);
+        for listed in pages {
+            client.adapter().offsets().give(client, listed.token);
         }
     }
 }

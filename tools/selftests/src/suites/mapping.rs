@@ -49,6 +49,7 @@ pub const SUITE: Suite = Suite {
         "" allocation_without_cpu_access_has_no_token,
         "" read_only_file_cannot_be_mapped_for_writing,
         "" fence_page_is_read_only,
+        "" page_of_closed_fences_cannot_be_mapped_anew,
         "" mapping_cannot_grow,
         "" mapping_can_move_and_shrink,
         "" parts_can_be_removed_and_protected,
@@ -203,6 +204,30 @@ fn fence_page_is_read_only() {
     assert_eq!(page.read64(argument.slot as usize * 64), 5);
     let result = try_map(&fixture.client, argument.mmap_offset, 2 * PAGE, READ);
     assert_eq!(result.err(), Some(libc::EINVAL));
+}
+
+fn page_of_closed_fences_cannot_be_mapped_anew() {
+    let fixture = Fixture::new();
+    let fence = || {
+        let mut argument = FenceCreate {
+            device: fixture.device,
+            initial: 5,
+            ..Default::default()
+        };
+        let made = fixture.client.try_create_fence(&mut argument);
+        (made.expect("FENCE_CREATE"), argument.mmap_offset)
+    };
+    let (first, offset) = fence();
+    let (second, same) = fence();
+    assert_eq!(offset, same);
+    let page = Mapping::read_only(fixture.client.file(), offset, PAGE);
+    fixture.client.close(&[first]);
+    assert!(try_map(&fixture.client, offset, PAGE, READ).is_ok());
+    fixture.client.close(&[second]);
+    let result = try_map(&fixture.client, offset, PAGE, READ);
+    assert_eq!(result.err(), Some(libc::EACCES));
+    // The mapping keeps the page.
+    assert_eq!(page.read64(0), 0);
 }
 
 fn mapping_cannot_grow() {
