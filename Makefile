@@ -4,6 +4,9 @@
 # tools/setup (kernels and compilers) and tools/vmtest (virtual machines).
 
 KERNEL  ?= stock
+ifeq ($(filter $(KERNEL),stock debug),)
+$(error there is no kernel called '$(KERNEL)': KERNEL is stock or debug)
+endif
 BACKEND ?= soft
 MINUTES ?= 10
 SECONDS ?= 60
@@ -43,11 +46,15 @@ run: module tools ## boot a VM, load the module, show what it can do
 	@$(vmtest) run
 
 shell: module tools ## a shell in the VM, with the module loaded
-	@$(vmtest) shell --parameters "$(PARAMETERS)"
+	@$(vmtest) $(foreach file,$(FILES),--file $(file)) shell --parameters "$(PARAMETERS)"
+
+.PHONY: command-given
+command-given:
+	@[ -n "$$CMD" ] || { echo "error: say which command: make exec CMD='vidmm info'" >&2; exit 1; }
 
 export CMD
-exec: module tools ## one command in the VM: CMD='...'
-	@$(vmtest) exec --load --parameters "$(PARAMETERS)" -- "$$CMD"
+exec: command-given module tools ## one command in the VM: CMD='...' FILES='program:/bin/program'
+	@$(vmtest) $(foreach file,$(FILES),--file $(file)) exec --load --parameters "$(PARAMETERS)" -- "$$CMD"
 
 test: module tools ## all tests: SUITE= KERNEL= BACKEND=
 	@$(vmtest) test --suite "$(SUITE)" --backend $(BACKEND) \
@@ -60,7 +67,7 @@ kunit: module tools ## the KUnit suites inside the module, on the debug kernel
 bench: module tools ## measurements, counted and timed
 	@$(vmtest) bench $(ARGUMENTS)
 
-soak: module tools ## tests over and over: SUITE= MINUTES=
+soak: module tools ## the random loops of the tests, for long: SUITE= MINUTES=
 	@$(vmtest) soak --suite "$(SUITE)" --minutes $(MINUTES)
 
 fuzz: module tools ## random requests: SECONDS=

@@ -315,6 +315,31 @@ impl Mover<'_> {
         Ok(())
     }
 
+    /// Lets everybody leave who may from where `allocation` might be, so that nothing is in the way.
+    pub(super) fn evacuate(&mut self, allocation: &Allocation) {
+        let order = placement::order(allocation.preferred(), allocation.segments());
+        for choice in order {
+            let Residency {
+                segments, victims, ..
+            } = &mut *self.residency;
+            let Some(segment) = find(segments, choice.segment) else {
+                continue;
+            };
+            let movable = segment
+                .occupants()
+                .filter(|occupant| occupant.standing != Standing::Pinned);
+            let mut count = 0;
+            for (occupant, victim) in movable.zip(victims.iter_mut()) {
+                *victim = Victim {
+                    key: occupant.key,
+                    pages: occupant.pages,
+                };
+                count += 1;
+            }
+            let _ = self.clear(choice.segment, Ok(count));
+        }
+    }
+
     /// Names who leaves so that `need` pages become free, adjacent or not.
     fn choose_loose(&mut self, id: SegmentId, need: Option<u32>) -> Result<usize, Refusal> {
         let need = need.ok_or(Refusal::NoPlace)?;

@@ -165,12 +165,6 @@ impl Residence {
         self.is_resident() && self.is_settled(completed) && self.wish == Wish::None
     }
 
-    /// Returns whether it takes room that it could leave.
-    pub(super) fn is_movable(&self) -> bool {
-        let takes_room = matches!(self.location, Location::Segment(..) | Location::Aperture(_));
-        takes_room && self.pins == 0
-    }
-
     /// Returns whether it takes no place and no operation on its pages is outstanding.
     pub(super) fn is_idle_nowhere(&self, completed: u64) -> bool {
         matches!(self.location, Location::Nowhere) && self.is_settled(completed)

@@ -452,7 +452,8 @@ impl Desk {
     /// that came and whether content was brought in.
     ///
     /// What needs one run comes first. If the list stands in its own way, because some of it lies
-    /// where the rest should be, all of it leaves and comes once more.
+    /// where the rest should be, and nobody else is pinned there, everybody leaves and the list comes
+    /// once more: in empty segments runs lie side by side, so what fits in sum has its place.
     fn bring_all<'a>(
         &mut self,
         adapter: &Adapter,
@@ -474,11 +475,8 @@ impl Desk {
         }
         for one in list.clone() {
             let mut residency = adapter.residency().lock();
-            if !one.residence().lock().is_movable() {
-                continue;
-            }
-            let mut mover = self.mover(adapter, &mut residency, trace::Cause::Move);
-            mover.leave(one, trace::Cause::Move);
+            let mut mover = self.mover(adapter, &mut residency, trace::Cause::Pressure);
+            mover.evacuate(one);
             paged.add(mover.paged);
         }
         self.builder.flush(adapter.paging());

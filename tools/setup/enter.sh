@@ -40,7 +40,7 @@ inside() {
 	# shellcheck disable=SC2016 # expanded in the root
 	exec chroot "$root" /usr/bin/env -i \
 		PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-		HOME=/root LANG=C.UTF-8 TERM="${TERM:-dumb}" \
+		PYTHONDONTWRITEBYTECODE=1 HOME=/root LANG=C.UTF-8 TERM="${TERM:-dumb}" \
 		${http_proxy:+http_proxy="$http_proxy"} \
 		${https_proxy:+https_proxy="$https_proxy"} \
 		SSL_CERT_FILE=/etc/ssl/host-ca.crt \

@@ -13,11 +13,13 @@ cat <<'TEXT'
 
 Variables:
   KERNEL      stock (default) or debug: KASAN, lockdep, kmemleak, KUnit
-  SUITE       one suite instead of all (test, soak)
+  SUITE       one suite instead of all (test, soak); 'selftests --list' in the
+              shell of the VM names them
   BACKEND     soft (default) or virtio-gpu (test)
   MINUTES     length of a soak, 10 by default
   SECONDS     length of fuzzing, 60 by default
   CMD         the shell command of exec
+  FILES       files for the guest, as HERE:THERE (shell, exec); it has no libraries
   PARAMETERS  module parameters (shell, exec)
   ARGUMENTS   further arguments of the measuring program (bench)
   KDIR        a Rust-enabled kernel tree of yours to build the module against,

@@ -26,6 +26,11 @@ ls "$tree"/rust/*.rmeta >/dev/null 2>&1 ||
 command -v rustc >/dev/null ||
 	die "rustc is not installed here: install the version that $tree was built with."
 
+wanted=$(sed -n 's/^CONFIG_RUSTC_VERSION_TEXT="\(.*\)"$/\1/p' "$config")
+have=$(rustc --version)
+[ -z "$wanted" ] || [ "$wanted" = "$have" ] ||
+	die "the kernel in $tree was built with '$wanted', and this machine has '$have': modules need the same one; install it, or run tools/setup/enter.sh make KDIR=$1 to use the prepared compilers."
+
 # The jobs and variables of our own make are not those of the kernel's.
 unset MAKEFLAGS MAKELEVEL
 mkdir -p "$output"

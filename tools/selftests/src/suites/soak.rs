@@ -24,7 +24,10 @@ use super::{
         work_under_pressure_matches_the_model,
         work_with_forced_moves_matches_the_model, //
     },
-    stress::processes_killed_at_random_leave_nothing,
+    stress::{
+        processes_killed_at_random_leave_nothing,
+        processes_under_pressure_keep_their_data, //
+    },
 };
 use crate::suite::Suite;
 
@@ -34,6 +37,7 @@ pub const SUITE: Suite = Suite {
     parameters: Some("profile=DISC"),
     cases: crate::cases! {
         "" processes_killed_at_random_leave_nothing,
+        "" processes_under_pressure_keep_their_data,
         "" work_that_fits_matches_the_model,
         "" work_under_pressure_matches_the_model,
         "" work_with_forced_moves_matches_the_model,

@@ -108,16 +108,24 @@ pub fn processes_killed_at_random_leave_nothing() {
     work(1, 3, 64 * KIB);
 }
 
-fn processes_under_pressure_keep_their_data() {
+/// Processes that need more than there is, all at once.
+pub fn processes_under_pressure_keep_their_data() {
     debugfs::inject(&format!(
         "reserve 1 {}",
         debugfs::segment(1).free - 1024 * KIB
     ));
-    let children: Vec<Child> = (0..3)
-        .map(|number| Child::start(move |_| work(number, 25, 512 * KIB)))
-        .collect();
-    for child in children {
-        child.join();
+    let seed = crate::effort::seed() - 1;
+    for round in crate::effort::Rounds::new(1) {
+        let first = seed.wrapping_add(3 * round);
+        let children: Vec<Child> = (0..3)
+            .map(|number| {
+                let number = first.wrapping_add(number);
+                Child::start(move |_| work(number, 25, 512 * KIB))
+            })
+            .collect();
+        for child in children {
+            child.join();
+        }
     }
 }
 
