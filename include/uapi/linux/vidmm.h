@@ -112,8 +112,8 @@
  *
  * Numbers of all calls of the interface. A number that is not among them is
  * %ENOTTY. One that is, and whose call the module does not build, is
- * %EOPNOTSUPP; only calls that some module builds have a structure and a
- * command here. Numbers are never reused or redefined.
+ * %EOPNOTSUPP; the IOCTL record says which. Numbers are never reused or
+ * redefined.
  *
  * %VIDMM_IOC_TYPE
  *   Type byte of every command.
@@ -221,14 +221,18 @@ struct vidmm_point {
 /**
  * DOC: Mapping offsets
  *
- * Offsets that calls return lie between these, so that 32-bit programs can pass
- * them. Only ``MAP_SHARED`` is allowed.
+ * Offsets that calls return lie between MIN and END, so that 32-bit programs
+ * can pass them. Only ``MAP_SHARED`` is allowed.
  *
+ * %VIDMM_MMAP_OFFSET_STATUS_PAGE
+ *   The &struct vidmm_status_page of this client: one page, read-only. Needs
+ *   %VIDMM_FEATURE_STATUS_PAGE.
  * %VIDMM_MMAP_OFFSET_MIN
- *   Least offset.
+ *   Least offset that a call returns.
  * %VIDMM_MMAP_OFFSET_END
  *   End of the offsets.
  */
+#define VIDMM_MMAP_OFFSET_STATUS_PAGE		0
 #define VIDMM_MMAP_OFFSET_MIN			(1ULL << 32)
 #define VIDMM_MMAP_OFFSET_END			(1ULL << 44)
 
@@ -1216,6 +1220,33 @@ struct vidmm_alloc_state {
 #define VIDMM_ALLOC_STATE_SIZE_FIRST		64
 
 /**
+ * struct vidmm_set_priority - Argument of SET_PRIORITY.
+ * @items: [in] Array of &struct vidmm_priority_item.
+ * @flags: [in] Must be zero.
+ * @fail_index: [out!] First element refused; none applied.
+ *
+ * Of two elements for one allocation the later one counts.
+ */
+struct vidmm_set_priority {
+	struct vidmm_array items;
+	__u32 flags;
+	__u32 fail_index;
+};
+#define VIDMM_SET_PRIORITY_SIZE_FIRST		24
+
+/**
+ * struct vidmm_priority_item - One allocation of SET_PRIORITY.
+ * @alloc: [in] Allocation handle.
+ * @priority: [in] %VIDMM_ALLOC_PRIORITY_MINIMUM to
+ *   %VIDMM_ALLOC_PRIORITY_MAXIMUM.
+ */
+struct vidmm_priority_item {
+	__u32 alloc;
+	__u32 priority;
+};
+#define VIDMM_PRIORITY_ITEM_SIZE_FIRST		8
+
+/**
  * DOC: LOCK flags
  *
  * Bits of ``flags`` in &struct vidmm_lock. At least one of READ, WRITE,
@@ -1856,6 +1887,285 @@ struct vidmm_evict {
 #define VIDMM_EVICT_SIZE_FIRST			40
 
 /**
+ * DOC: Offer levels
+ *
+ * Values of ``level`` in &struct vidmm_offer: who loses contents first when
+ * memory is short.
+ *
+ * %VIDMM_OFFER_LEVEL_LOW
+ *   First.
+ * %VIDMM_OFFER_LEVEL_NORMAL
+ *   After LOW.
+ * %VIDMM_OFFER_LEVEL_HIGH
+ *   Last.
+ * %VIDMM_OFFER_LEVEL_AUTO
+ *   The kernel chooses from use.
+ */
+#define VIDMM_OFFER_LEVEL_LOW			1
+#define VIDMM_OFFER_LEVEL_NORMAL		2
+#define VIDMM_OFFER_LEVEL_HIGH			3
+#define VIDMM_OFFER_LEVEL_AUTO			4
+
+/**
+ * DOC: OFFER flags
+ *
+ * Bits of ``flags`` in &struct vidmm_offer.
+ *
+ * %VIDMM_OFFER_NOW
+ *   Does not wait for queued work: %EBUSY for an allocation that is in use.
+ * %VIDMM_OFFER_ALLOW_DECOMMIT
+ *   Backing store may be given up as well.
+ */
+#define VIDMM_OFFER_NOW				(1U << 0)
+#define VIDMM_OFFER_ALLOW_DECOMMIT		(1U << 1)
+
+/**
+ * struct vidmm_offer - Argument of OFFER.
+ * @device: [in] Device handle.
+ * @level: [in] Offer level, %VIDMM_OFFER_LEVEL_LOW and so on.
+ * @flags: [in] OFFER flags.
+ * @fail_index: [out!] First handle refused; none offered.
+ * @handles: [in] ``u32`` allocation handles.
+ *
+ * Takes effect, without blocking, after the work queued so far: from then on
+ * the kernel may throw the contents away instead of saving them. Until RECLAIM,
+ * LOCK, EXPORT, VA_MAP, MAKE_RESIDENT and submissions that name the allocation
+ * fail with %EBUSY.
+ *
+ * Also: %EBUSY for an allocation that is offered, exported, imported, pinned or
+ * on screen, and for USER_MEMORY.
+ */
+struct vidmm_offer {
+	__u32 device;
+	__u32 level;
+	__u32 flags;
+	__u32 fail_index;
+	struct vidmm_array handles;
+};
+#define VIDMM_OFFER_SIZE_FIRST			32
+
+/**
+ * struct vidmm_reclaim - Argument of RECLAIM.
+ * @queue: [in] Paging queue handle.
+ * @flags: [in] Must be zero.
+ * @items: [in/out] Array of &struct vidmm_reclaim_item.
+ * @fence_value: [out] Paging fence value that covers the list.
+ * @status: [out] %VIDMM_STATUS_READY or %VIDMM_STATUS_PENDING.
+ * @fail_index: [out!] First element refused; nothing is reclaimed.
+ *
+ * LOCK works as soon as the call returns, without waiting for the fence. The
+ * call itself fails only for bad arguments and handles; what became of each
+ * allocation is in its ``result``. One that is not offered stays as it is, with
+ * the result OK.
+ */
+struct vidmm_reclaim {
+	__u32 queue;
+	__u32 flags;
+	struct vidmm_array items;
+	__u64 fence_value;
+	__u32 status;
+	__u32 fail_index;
+};
+#define VIDMM_RECLAIM_SIZE_FIRST		40
+
+/**
+ * DOC: Reclaim results
+ *
+ * Values of ``result`` in &struct vidmm_reclaim_item.
+ *
+ * %VIDMM_RECLAIM_RESULT_OK
+ *   Contents are intact.
+ * %VIDMM_RECLAIM_RESULT_DISCARDED
+ *   Storage is there, contents are zero.
+ * %VIDMM_RECLAIM_RESULT_NOT_COMMITTED
+ *   Backing store was given up under ALLOW_DECOMMIT and could not be committed
+ *   again; the allocation stays offered.
+ */
+#define VIDMM_RECLAIM_RESULT_OK			0
+#define VIDMM_RECLAIM_RESULT_DISCARDED		1
+#define VIDMM_RECLAIM_RESULT_NOT_COMMITTED	2
+
+/**
+ * struct vidmm_reclaim_item - One allocation of RECLAIM.
+ * @alloc: [in] Allocation handle.
+ * @result: [out] Reclaim result, %VIDMM_RECLAIM_RESULT_OK and so on.
+ */
+struct vidmm_reclaim_item {
+	__u32 alloc;
+	__u32 result;
+};
+#define VIDMM_RECLAIM_ITEM_SIZE_FIRST		8
+
+/**
+ * struct vidmm_budget - Argument of BUDGET.
+ * @group: [in] Segment group, %VIDMM_GROUP_LOCAL or %VIDMM_GROUP_NON_LOCAL.
+ * @flags: [in] Must be zero.
+ * @budget: [out] Bytes this client may keep resident now.
+ * @usage: [out] Bytes it keeps resident now.
+ * @reservation: [out] Bytes it reserved.
+ * @reservable: [out] Bytes it could still reserve.
+ * @bytes_to_trim: [out] Usage above budget, 0 if inside.
+ * @generation: [out] Rises with every budget change.
+ *
+ * A budget is a promise about pressure, not a quota: going over it works until
+ * memory is short, and then this client pays first.
+ */
+struct vidmm_budget {
+	__u32 group;
+	__u32 flags;
+	__u64 budget;
+	__u64 usage;
+	__u64 reservation;
+	__u64 reservable;
+	__u64 bytes_to_trim;
+	__u64 generation;
+};
+#define VIDMM_BUDGET_SIZE_FIRST			56
+
+/**
+ * struct vidmm_reserve_budget - Argument of RESERVE_BUDGET.
+ * @group: [in] Segment group, %VIDMM_GROUP_LOCAL or %VIDMM_GROUP_NON_LOCAL.
+ * @flags: [in] Must be zero.
+ * @bytes: [in] New reservation; it replaces the old one.
+ *
+ * A reservation is a part of the budget that the kernel will not take away.
+ *
+ * Also: %ENOSPC for more than BUDGET calls ``reservable``.
+ */
+struct vidmm_reserve_budget {
+	__u32 group;
+	__u32 flags;
+	__u64 bytes;
+};
+#define VIDMM_RESERVE_BUDGET_SIZE_FIRST		16
+
+/**
+ * DOC: Status page
+ *
+ * %VIDMM_STATUS_PAGE_VERSION
+ *   ``version`` of the layout of &struct vidmm_status_page.
+ */
+#define VIDMM_STATUS_PAGE_VERSION		1
+
+/**
+ * struct vidmm_status_page - The page at %VIDMM_MMAP_OFFSET_STATUS_PAGE.
+ * @version: [out] %VIDMM_STATUS_PAGE_VERSION.
+ * @sequence: [out] Odd while being written.
+ * @state: [out] Adapter state, %VIDMM_ADAPTER_STATE_RUNNING and so on.
+ * @reset_count: [out] Adapter resets since load.
+ * @budget_local: [out] As in BUDGET, of %VIDMM_GROUP_LOCAL.
+ * @usage_local: [out] As in BUDGET, of %VIDMM_GROUP_LOCAL.
+ * @trim_local: [out] As ``bytes_to_trim`` in BUDGET, of %VIDMM_GROUP_LOCAL.
+ * @budget_nonlocal: [out] As in BUDGET, of %VIDMM_GROUP_NON_LOCAL.
+ * @usage_nonlocal: [out] As in BUDGET, of %VIDMM_GROUP_NON_LOCAL.
+ * @trim_nonlocal: [out] As ``bytes_to_trim`` in BUDGET, of
+ *   %VIDMM_GROUP_NON_LOCAL.
+ * @budget_generation: [out] Rises with every budget change.
+ *
+ * Not an argument: the kernel writes it, programs read it. Read @sequence with
+ * acquire ordering until it is even, copy, read @sequence again, and start anew
+ * if it has changed. So a program follows its budget without a call.
+ */
+struct vidmm_status_page {
+	__u32 version;
+	__u32 sequence;
+	__u32 state;
+	__u32 reset_count;
+	__u64 budget_local;
+	__u64 usage_local;
+	__u64 trim_local;
+	__u64 budget_nonlocal;
+	__u64 usage_nonlocal;
+	__u64 trim_nonlocal;
+	__u64 budget_generation;
+};
+
+/**
+ * DOC: Event types
+ *
+ * Values of ``type`` in &struct vidmm_event. In ``mask`` of &struct
+ * vidmm_events bit (type - 1) stands for a type.
+ *
+ * %VIDMM_EVENT_BUDGET
+ *   The budget of group ``object`` has changed: ``a`` is the new one, ``b`` the
+ *   usage.
+ * %VIDMM_EVENT_TRIM
+ *   The client shall give up ``a`` bytes of group ``object``; ``b`` is the
+ *   usage.
+ * %VIDMM_EVENT_DEVICE_STATE
+ *   Device ``object`` is in state ``code``.
+ * %VIDMM_EVENT_ADAPTER_GONE
+ *   The adapter was removed.
+ * %VIDMM_EVENT_RESUMED
+ *   The machine has woken up.
+ * %VIDMM_EVENT_OVERFLOW
+ *   ``code`` records are lost, because nobody read them in time. Comes whatever
+ *   the mask says.
+ * %VIDMM_EVENT_SCANOUT
+ *   Source ``object`` has carried out the call of sequence ``a``.
+ */
+#define VIDMM_EVENT_BUDGET			1
+#define VIDMM_EVENT_TRIM			2
+#define VIDMM_EVENT_DEVICE_STATE		3
+#define VIDMM_EVENT_ADAPTER_GONE		4
+#define VIDMM_EVENT_RESUMED			5
+#define VIDMM_EVENT_OVERFLOW			6
+#define VIDMM_EVENT_SCANOUT			7
+
+/**
+ * DOC: Event signalling
+ *
+ * A special value of ``eventfd`` in &struct vidmm_events.
+ *
+ * %VIDMM_EVENTS_NO_EVENTFD
+ *   No eventfd.
+ */
+#define VIDMM_EVENTS_NO_EVENTFD			(-1)
+
+/**
+ * struct vidmm_events - Argument of EVENTS.
+ * @mask: [in] Event types wanted; 0 unsubscribes.
+ * @eventfd: [in] An eventfd that is raised once per queued event, or
+ *   %VIDMM_EVENTS_NO_EVENTFD.
+ * @flags: [in] Must be zero.
+ *
+ * One subscription per client; a second call replaces it. Whatever @eventfd
+ * says, poll() on the device file says readable when a record is queued, and
+ * error and hang-up when the adapter is gone.
+ */
+struct vidmm_events {
+	__u64 mask;
+	__s32 eventfd;
+	__u32 flags;
+};
+#define VIDMM_EVENTS_SIZE_FIRST			16
+
+/**
+ * struct vidmm_event - A record that read() on the device file returns.
+ * @type: [out] Event type, %VIDMM_EVENT_BUDGET and so on.
+ * @length: [out] Size of this record; skip what you do not know.
+ * @time_ns: [out] CLOCK_MONOTONIC.
+ * @object: [out] Handle, source or group that the event is about.
+ * @code: [out] New state, or the number of lost records.
+ * @a: [out] New budget, bytes to trim, or sequence.
+ * @b: [out] Usage at that moment.
+ *
+ * read() returns whole records only: %EINVAL for a buffer too small for the
+ * first, %EAGAIN with O_NONBLOCK and nothing queued. BUDGET and TRIM records of
+ * a group are merged, so that only the newest is queued. When the queue is full
+ * an OVERFLOW record takes the last place.
+ */
+struct vidmm_event {
+	__u32 type;
+	__u32 length;
+	__u64 time_ns;
+	__u32 object;
+	__u32 code;
+	__u64 a;
+	__u64 b;
+};
+
+/**
  * DOC: Fence slots
  *
  * Where slots lie in a page.
@@ -2007,11 +2317,53 @@ struct vidmm_fence_wait {
 #define VIDMM_FENCE_WAIT_SIZE_FIRST		32
 
 /**
+ * DOC: SCANOUT flags
+ *
+ * Bits of ``flags`` in &struct vidmm_scanout.
+ *
+ * %VIDMM_SCANOUT_TEST
+ *   Checks only; neither waits nor signals.
+ */
+#define VIDMM_SCANOUT_TEST			(1U << 0)
+
+/**
+ * struct vidmm_scanout - Argument of SCANOUT.
+ * @source: [in] Source id.
+ * @alloc: [in] Primary to show, 0 blanks.
+ * @flags: [in] SCANOUT flags.
+ * @previous: [out] Primary it replaces, 0 if none.
+ * @wait: [in] Reached before the switch; ``fence`` 0 for none.
+ * @signal: [in] Signalled when @previous is no longer shown, or at the switch
+ *   if there is none or it is the same; ``fence`` 0 for none.
+ * @sequence: [out] Rises by one per accepted call on this source.
+ *
+ * Makes a primary the one to show on a source: it is brought into a segment
+ * with %VIDMM_SEGMENT_SCANOUT, does not move, and is released when replaced.
+ * Showing the same one again is accepted and moves nothing. Work that writes a
+ * primary is ordered against the switch by the kernel. The client that first
+ * shows something on a source owns it until it blanks it or is closed.
+ *
+ * Also: %EBUSY for a source of another client, %EINVAL for an allocation that
+ * is no primary, %ENOSPC when there is no place for it, even after paging; the
+ * source then goes on showing what it showed.
+ */
+struct vidmm_scanout {
+	__u32 source;
+	__u32 alloc;
+	__u32 flags;
+	__u32 previous;
+	struct vidmm_point wait;
+	struct vidmm_point signal;
+	__u64 sequence;
+};
+#define VIDMM_SCANOUT_SIZE_FIRST		56
+
+/**
  * DOC: Commands
  *
- * One read-write command per call that is built. The size bits carry the size
- * of the structure that the program was built with; direction, type and number
- * choose the handler.
+ * One read-write command per call that has a structure. The size bits carry the
+ * size of the structure that the program was built with; direction, type and
+ * number choose the handler.
  */
 #define VIDMM_IOCTL_QUERY \
 	_IOWR(VIDMM_IOC_TYPE, VIDMM_NR_QUERY, struct vidmm_query)
@@ -2028,6 +2380,8 @@ struct vidmm_fence_wait {
 	_IOWR(VIDMM_IOC_TYPE, VIDMM_NR_ALLOC_CREATE, struct vidmm_alloc_create)
 #define VIDMM_IOCTL_ALLOC_QUERY \
 	_IOWR(VIDMM_IOC_TYPE, VIDMM_NR_ALLOC_QUERY, struct vidmm_alloc_query)
+#define VIDMM_IOCTL_SET_PRIORITY \
+	_IOWR(VIDMM_IOC_TYPE, VIDMM_NR_SET_PRIORITY, struct vidmm_set_priority)
 #define VIDMM_IOCTL_LOCK \
 	_IOWR(VIDMM_IOC_TYPE, VIDMM_NR_LOCK, struct vidmm_lock)
 #define VIDMM_IOCTL_UNLOCK \
@@ -2050,11 +2404,24 @@ struct vidmm_fence_wait {
 	      struct vidmm_make_resident)
 #define VIDMM_IOCTL_EVICT \
 	_IOWR(VIDMM_IOC_TYPE, VIDMM_NR_EVICT, struct vidmm_evict)
+#define VIDMM_IOCTL_OFFER \
+	_IOWR(VIDMM_IOC_TYPE, VIDMM_NR_OFFER, struct vidmm_offer)
+#define VIDMM_IOCTL_RECLAIM \
+	_IOWR(VIDMM_IOC_TYPE, VIDMM_NR_RECLAIM, struct vidmm_reclaim)
+#define VIDMM_IOCTL_BUDGET \
+	_IOWR(VIDMM_IOC_TYPE, VIDMM_NR_BUDGET, struct vidmm_budget)
+#define VIDMM_IOCTL_RESERVE_BUDGET \
+	_IOWR(VIDMM_IOC_TYPE, VIDMM_NR_RESERVE_BUDGET, \
+	      struct vidmm_reserve_budget)
+#define VIDMM_IOCTL_EVENTS \
+	_IOWR(VIDMM_IOC_TYPE, VIDMM_NR_EVENTS, struct vidmm_events)
 #define VIDMM_IOCTL_FENCE_CREATE \
 	_IOWR(VIDMM_IOC_TYPE, VIDMM_NR_FENCE_CREATE, struct vidmm_fence_create)
 #define VIDMM_IOCTL_FENCE_SIGNAL \
 	_IOWR(VIDMM_IOC_TYPE, VIDMM_NR_FENCE_SIGNAL, struct vidmm_fence_signal)
 #define VIDMM_IOCTL_FENCE_WAIT \
 	_IOWR(VIDMM_IOC_TYPE, VIDMM_NR_FENCE_WAIT, struct vidmm_fence_wait)
+#define VIDMM_IOCTL_SCANOUT \
+	_IOWR(VIDMM_IOC_TYPE, VIDMM_NR_SCANOUT, struct vidmm_scanout)
 
 #endif /* _UAPI_LINUX_VIDMM_H */

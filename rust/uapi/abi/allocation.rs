@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Allocations: ALLOC_CREATE, ALLOC_QUERY.
+//! Allocations: ALLOC_CREATE, ALLOC_QUERY, SET_PRIORITY.
 //!
 //! An allocation is memory with one or more instances. It says which segments may hold it; where it
 //! is, is the kernel's decision, which ALLOC_QUERY shows.
@@ -268,4 +268,39 @@ layout!(AllocState, size 64, first 64, {
     object_id: 40,
     mmap_offset: 48,
     mmap_span: 56,
+});
+
+/// Argument of SET_PRIORITY.
+///
+/// Of two elements for one allocation the later one counts.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SetPriority {
+    /// in: array of `PriorityItem`.
+    pub items: Array,
+    /// in: must be zero.
+    pub flags: u32,
+    /// out!: first element refused; none applied.
+    pub fail_index: u32,
+}
+
+layout!(SetPriority, size 24, first 24, {
+    items: 0,
+    flags: 16,
+    fail_index: 20,
+});
+
+/// One allocation of SET_PRIORITY.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PriorityItem {
+    /// in: allocation handle.
+    pub alloc: u32,
+    /// in: `ALLOC_PRIORITY_MINIMUM` to `ALLOC_PRIORITY_MAXIMUM`.
+    pub priority: u32,
+}
+
+layout!(PriorityItem, size 8, first 8, {
+    alloc: 0,
+    priority: 4,
 });

@@ -11,20 +11,27 @@ use super::{
     nr,
     AllocCreate,
     AllocQuery,
+    Budget,
     Close,
     ContextCreate,
     ContextSet,
     DeviceCreate,
     DeviceState,
+    Events,
     Evict,
     FenceCreate,
     FenceSignal,
     FenceWait,
     Lock,
     MakeResident,
+    Offer,
     PagingQueueCreate,
     Query,
+    Reclaim,
+    ReserveBudget,
+    Scanout,
     SetName,
+    SetPriority,
     SubmitPatched,
     SubmitQuery,
     Unlock, //
@@ -53,6 +60,8 @@ pub const IOCTL_DEVICE_STATE: u32 = command(nr::DEVICE_STATE, size_of::<DeviceSt
 pub const IOCTL_ALLOC_CREATE: u32 = command(nr::ALLOC_CREATE, size_of::<AllocCreate>());
 /// Command of ALLOC_QUERY.
 pub const IOCTL_ALLOC_QUERY: u32 = command(nr::ALLOC_QUERY, size_of::<AllocQuery>());
+/// Command of SET_PRIORITY.
+pub const IOCTL_SET_PRIORITY: u32 = command(nr::SET_PRIORITY, size_of::<SetPriority>());
 /// Command of LOCK.
 pub const IOCTL_LOCK: u32 = command(nr::LOCK, size_of::<Lock>());
 /// Command of UNLOCK.
@@ -72,9 +81,21 @@ pub const IOCTL_PAGING_QUEUE_CREATE: u32 =
 pub const IOCTL_MAKE_RESIDENT: u32 = command(nr::MAKE_RESIDENT, size_of::<MakeResident>());
 /// Command of EVICT.
 pub const IOCTL_EVICT: u32 = command(nr::EVICT, size_of::<Evict>());
+/// Command of OFFER.
+pub const IOCTL_OFFER: u32 = command(nr::OFFER, size_of::<Offer>());
+/// Command of RECLAIM.
+pub const IOCTL_RECLAIM: u32 = command(nr::RECLAIM, size_of::<Reclaim>());
+/// Command of BUDGET.
+pub const IOCTL_BUDGET: u32 = command(nr::BUDGET, size_of::<Budget>());
+/// Command of RESERVE_BUDGET.
+pub const IOCTL_RESERVE_BUDGET: u32 = command(nr::RESERVE_BUDGET, size_of::<ReserveBudget>());
+/// Command of EVENTS.
+pub const IOCTL_EVENTS: u32 = command(nr::EVENTS, size_of::<Events>());
 /// Command of FENCE_CREATE.
 pub const IOCTL_FENCE_CREATE: u32 = command(nr::FENCE_CREATE, size_of::<FenceCreate>());
 /// Command of FENCE_SIGNAL.
 pub const IOCTL_FENCE_SIGNAL: u32 = command(nr::FENCE_SIGNAL, size_of::<FenceSignal>());
 /// Command of FENCE_WAIT.
 pub const IOCTL_FENCE_WAIT: u32 = command(nr::FENCE_WAIT, size_of::<FenceWait>());
+/// Command of SCANOUT.
+pub const IOCTL_SCANOUT: u32 = command(nr::SCANOUT, size_of::<Scanout>());

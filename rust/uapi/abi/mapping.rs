@@ -5,10 +5,12 @@
 //! `mmap` on the device file takes offsets that earlier calls returned. They are tokens, not
 //! addresses: page aligned and unique per adapter.
 
-// Mapping offsets. Offsets that calls return lie between these, so that 32-bit programs can pass
-// them. Only `MAP_SHARED` is allowed.
+// Mapping offsets. Offsets that calls return lie between MIN and END, so that 32-bit programs can
+// pass them. Only `MAP_SHARED` is allowed.
 
-/// Least offset.
+/// The `StatusPage` of this client: one page, read-only. Needs `FEATURE_STATUS_PAGE`.
+pub const MMAP_OFFSET_STATUS_PAGE: u64 = 0;
+/// Least offset that a call returns.
 pub const MMAP_OFFSET_MIN: u64 = 1 << 32;
 /// End of the offsets.
 pub const MMAP_OFFSET_END: u64 = 1 << 44;

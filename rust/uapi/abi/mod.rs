@@ -50,15 +50,19 @@ macro_rules! layout {
 
 mod allocation;
 mod array;
+mod budget;
 mod context;
 mod device;
+mod events;
 mod fence;
 mod ioctl;
 mod lock;
 mod mapping;
+mod offer;
 mod paging_queue;
 mod query;
 mod residency;
+mod scanout;
 mod submission;
 
 pub mod engine;
@@ -66,15 +70,19 @@ pub mod nr;
 
 pub use allocation::*;
 pub use array::*;
+pub use budget::*;
 pub use context::*;
 pub use device::*;
+pub use events::*;
 pub use fence::*;
 pub use ioctl::*;
 pub use lock::*;
 pub use mapping::*;
+pub use offer::*;
 pub use paging_queue::*;
 pub use query::*;
 pub use residency::*;
+pub use scanout::*;
 pub use submission::*;
 
 /// Calls the macro `callback` with the names of all structures, each followed by a comma.
@@ -112,6 +120,8 @@ macro_rules! for_each_struct {
             AllocInfo,
             AllocQuery,
             AllocState,
+            SetPriority,
+            PriorityItem,
             Lock,
             Unlock,
             ContextCreate,
@@ -123,10 +133,19 @@ macro_rules! for_each_struct {
             PagingQueueCreate,
             MakeResident,
             Evict,
+            Offer,
+            Reclaim,
+            ReclaimItem,
+            Budget,
+            ReserveBudget,
+            StatusPage,
+            Events,
+            Event,
             FenceSlot,
             FenceCreate,
             FenceSignal,
             FenceWait,
+            Scanout,
         }
     };
 }

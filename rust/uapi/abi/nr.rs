@@ -26,7 +26,7 @@ pub const ALLOC_CREATE: u8 = 0x20;
 pub const ALLOC_QUERY: u8 = 0x21;
 /// ALLOC_UPDATE.
 pub const ALLOC_UPDATE: u8 = 0x22;
-/// SET_PRIORITY.
+/// SET_PRIORITY: [`super::SetPriority`].
 pub const SET_PRIORITY: u8 = 0x23;
 /// LOCK: [`super::Lock`].
 pub const LOCK: u8 = 0x30;
@@ -48,15 +48,15 @@ pub const PAGING_QUEUE_CREATE: u8 = 0x50;
 pub const MAKE_RESIDENT: u8 = 0x51;
 /// EVICT: [`super::Evict`].
 pub const EVICT: u8 = 0x52;
-/// OFFER.
+/// OFFER: [`super::Offer`].
 pub const OFFER: u8 = 0x53;
-/// RECLAIM.
+/// RECLAIM: [`super::Reclaim`].
 pub const RECLAIM: u8 = 0x54;
-/// BUDGET.
+/// BUDGET: [`super::Budget`].
 pub const BUDGET: u8 = 0x55;
-/// RESERVE_BUDGET.
+/// RESERVE_BUDGET: [`super::ReserveBudget`].
 pub const RESERVE_BUDGET: u8 = 0x56;
-/// EVENTS.
+/// EVENTS: [`super::Events`].
 pub const EVENTS: u8 = 0x57;
 /// VA_RESERVE.
 pub const VA_RESERVE: u8 = 0x60;
@@ -84,7 +84,7 @@ pub const FENCE_IMPORT: u8 = 0x75;
 pub const EXPORT: u8 = 0x80;
 /// IMPORT.
 pub const IMPORT: u8 = 0x81;
-/// SCANOUT.
+/// SCANOUT: [`super::Scanout`].
 pub const SCANOUT: u8 = 0x90;
 
 /// All numbers, in ascending order.

@@ -157,7 +157,7 @@ class Mirror:
     def struct(self, file, name, body):
         fields = []
         for line in filter(str.strip, body.split("\n")):
-            field = re.fullmatch(r"    pub (\w+): (\w+),", line)
+            field = re.fullmatch(r"    pub (?:r#)?(\w+): (\w+),", line)
             if not field or field[2] not in FROM_RUST:
                 problem(f"{file}: {name}: cannot read the field '{line.strip()}'")
                 continue

@@ -200,6 +200,8 @@ impl Element for u32 {}
 impl Element for abi::AllocInfo {}
 impl Element for abi::AllocState {}
 impl Element for abi::Point {}
+impl Element for abi::PriorityItem {}
+impl Element for abi::ReclaimItem {}
 impl Element for abi::SubmitAlloc {}
 impl Element for abi::SubmitPatch {}
 
@@ -242,6 +244,7 @@ requests! {
     DeviceState: IOCTL_DEVICE_STATE "DEVICE_STATE";
     AllocCreate: IOCTL_ALLOC_CREATE "ALLOC_CREATE", write [abi::AllocInfo] at infos, blame fail_index;
     AllocQuery: IOCTL_ALLOC_QUERY "ALLOC_QUERY", write [abi::AllocState] at items, blame fail_index;
+    SetPriority: IOCTL_SET_PRIORITY "SET_PRIORITY", read [abi::PriorityItem] at items, blame fail_index;
     Lock: IOCTL_LOCK "LOCK";
     Unlock: IOCTL_UNLOCK "UNLOCK";
     ContextCreate: IOCTL_CONTEXT_CREATE "CONTEXT_CREATE";
@@ -250,9 +253,15 @@ requests! {
     PagingQueueCreate: IOCTL_PAGING_QUEUE_CREATE "PAGING_QUEUE_CREATE";
     MakeResident: IOCTL_MAKE_RESIDENT "MAKE_RESIDENT", read [u32] at handles, blame fail_index;
     Evict: IOCTL_EVICT "EVICT", read [u32] at handles, blame fail_index;
+    Offer: IOCTL_OFFER "OFFER", read [u32] at handles, blame fail_index;
+    Reclaim: IOCTL_RECLAIM "RECLAIM", write [abi::ReclaimItem] at items, blame fail_index;
+    Budget: IOCTL_BUDGET "BUDGET";
+    ReserveBudget: IOCTL_RESERVE_BUDGET "RESERVE_BUDGET";
+    Events: IOCTL_EVENTS "EVENTS";
     FenceCreate: IOCTL_FENCE_CREATE "FENCE_CREATE";
     FenceSignal: IOCTL_FENCE_SIGNAL "FENCE_SIGNAL", read [abi::Point] at points, blame fail_index;
     FenceWait: IOCTL_FENCE_WAIT "FENCE_WAIT", read [abi::Point] at points, blame first;
+    Scanout: IOCTL_SCANOUT "SCANOUT";
 }
 
 impl private::Sealed for abi::Query {}
