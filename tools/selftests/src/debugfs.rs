@@ -314,6 +314,7 @@ pub fn reset_injections() {
         "place",
         "move",
         "completion",
+        "buffer-full",
     ] {
         let _ = try_inject(&format!("fail {what} 0"));
     }
@@ -368,12 +369,25 @@ pub fn system_context() -> u64 {
     found.expect("the system context in processes")
 }
 
+/// Number of the only context of the device with this number.
+pub fn context_of_device(device: u64) -> u64 {
+    let records = read("processes");
+    let mut found = records.iter().filter_map(|record| {
+        let context = record.try_number("context")?;
+        (record.number("device") == device).then_some(context)
+    });
+    found.next().expect("a context of the device in processes")
+}
+
+/// The entry of an allocation on the residency list of its device, if it is there.
+pub fn required(object_id: u64) -> Option<Record> {
+    let mut records = read("residency").into_iter();
+    records.find(|record| record.try_number("allocation") == Some(object_id))
+}
+
 /// Whether an allocation is on the residency list of a device.
 pub fn is_required(object_id: u64) -> bool {
-    let records = read("residency");
-    records
-        .iter()
-        .any(|record| record.try_number("allocation") == Some(object_id))
+    required(object_id).is_some()
 }
 
 /// Of each paging queue the value of its last command and the value reached.

@@ -6,6 +6,7 @@ pub mod abi;
 pub mod abi_c;
 pub mod allocation;
 pub mod allocation_list;
+pub mod aperture;
 pub mod command_buffer;
 pub mod content;
 pub mod context;
@@ -24,6 +25,7 @@ pub mod lock;
 pub mod mapping;
 pub mod node;
 pub mod paging;
+pub mod paging_buffer;
 pub mod paging_queue;
 pub mod patch_list;
 pub mod query;
@@ -52,6 +54,7 @@ pub const ALL: &[&Suite] = &[
     &handle::SUITE,
     &allocation::SUITE,
     &segment::SUITE,
+    &aperture::SUITE,
     &mapping::SUITE,
     &cpu_access::SUITE,
     &lock::SUITE,
@@ -60,6 +63,7 @@ pub const ALL: &[&Suite] = &[
     &residency_list::SUITE,
     &paging_queue::SUITE,
     &paging::SUITE,
+    &paging_buffer::SUITE,
     &context::SUITE,
     &command_buffer::SUITE,
     &allocation_list::SUITE,
@@ -76,6 +80,7 @@ pub const ALL: &[&Suite] = &[
     &stress::SUITE,
     &fuzz::SUITE,
     &fault_injection::SUITE,
+    &aperture::LIMIT_SUITE,
     &paging::PHYSICAL_SUITE,
     &engine::PHYSICAL_SUITE,
     &node::PHYSICAL_SUITE,

@@ -40,6 +40,10 @@ pub const SUITE: Suite = Suite {
         "[SEG-8]" no_aperture_does_not_load,
         "[SEG-8]" two_apertures_do_not_load,
         "[SEG-10]" segment_with_id_zero_does_not_load,
+        "[SEG-27]" visible_segment_with_a_window_does_not_load,
+        "[SEG-27]" coherent_window_without_a_window_does_not_load,
+        "[SEG-27]" coherent_memory_does_not_load,
+        "[SEG-27]" flags_that_break_no_rule_load,
         "[BCK-2]" zero_slots_with_a_physical_node_do_not_load,
         "[BCK-2]" too_many_slots_do_not_load,
         "[BCK-6]" virtual_node_without_mmu_does_not_load,
@@ -109,6 +113,34 @@ fn segment_with_id_zero_does_not_load() {
     assert_refused(&format!("segments={MEMORY}:id=0,aperture:4M"));
     assert_refused(&format!("segments={MEMORY},aperture:4M:id=0"));
     assert_refused(&format!("segments={MEMORY}:id=5,aperture:4M:id=5"));
+}
+
+fn visible_segment_with_a_window_does_not_load() {
+    assert_refused("segments=memory:4M:page=64K:visible:window=16,aperture:4M");
+}
+
+fn coherent_window_without_a_window_does_not_load() {
+    assert_refused("segments=memory:4M:page=64K:coherent-window,aperture:4M");
+    assert_refused("segments=memory:4M:page=64K:visible:coherent-window,aperture:4M");
+    assert_refused("segments=memory:4M,aperture:4M:coherent-window");
+}
+
+fn coherent_memory_does_not_load() {
+    assert_refused("segments=memory:4M:coherent,aperture:4M");
+    assert_refused("segments=memory:4M:page=64K:window=16:coherent,aperture:4M:coherent");
+}
+
+fn flags_that_break_no_rule_load() {
+    for segments in [
+        "memory:4M:page=64K:visible,aperture:4M",
+        "memory:4M:page=64K:window=16,aperture:4M",
+        "memory:4M:page=64K:window=16:coherent-window,aperture:4M",
+        "memory:4M,aperture:4M:coherent",
+    ] {
+        let _loaded = Loaded::new(&format!("profile=PHYS segments={segments}"));
+        let adapter: InfoAdapter = Client::open().query(abi::QUERY_ADAPTER, 0);
+        assert_eq!(adapter.segments, 2, "{segments}");
+    }
 }
 
 fn zero_slots_with_a_physical_node_do_not_load() {

@@ -8,7 +8,11 @@ use crate::{
         MakeResident, //
     },
     call::array,
-    client::Answer,
+    client::{
+        Allocation,
+        Answer,
+        Context, //
+    },
     clock,
     commands::Commands,
     debugfs,
@@ -18,11 +22,16 @@ use crate::{
         Fixture,
         KIB,
         MIB,
+        PHYSICAL_NODE,
         SYSTEM,
         VISIBLE_SEGMENT, //
     },
     suite::Suite,
-    trace::Recording, //
+    trace::{
+        Event,
+        Events,
+        Recording, //
+    },
 };
 
 /// The suite.
@@ -34,6 +43,8 @@ pub const SUITE: Suite = Suite {
         "[RES-10]" evict_without_a_reference_is_refused,
         "[RES-10]" same_handle_twice_counts_twice,
         "[RES-10]" reference_list_shows_in_debugfs,
+        "[RES-11]" work_runs_with_its_whole_list_resident,
+        "[RES-11]" work_of_two_devices_alternates_behind_its_paging,
         "" resident_allocation_is_ready_at_once,
         "" list_that_does_not_fit_changes_nothing,
         "" must_succeed_needs_the_last_attempt,
@@ -233,4 +244,131 @@ fn others_leave_to_make_room() {
     let fresh = other.create_resident(plain(12 * MIB, VISIBLE_SEGMENT));
     assert_eq!(other.client.state_of(fresh.handle).segment, 1);
     assert_eq!(one.client.map(&idle).read32(0), 3);
+}
+
+/// A client that requires three quarters of segment 1 and works on all of it.
+struct Requirer {
+    fixture: Fixture,
+    context: Context,
+    allocations: Vec<Allocation>,
+}
+
+impl Requirer {
+    fn new() -> Self {
+        let fixture = Fixture::new();
+        let mode = abi::CONTEXT_MODE_PATCHED_EXPLICIT;
+        let context = fixture
+            .client
+            .create_context_of_mode(fixture.device, PHYSICAL_NODE, mode);
+        let allocations: Vec<Allocation> = (0..3)
+            .map(|_| fixture.create_resident(physical(4 * MIB, VISIBLE_SEGMENT)))
+            .collect();
+        Self {
+            fixture,
+            context,
+            allocations,
+        }
+    }
+
+    /// Commands that add 1 to a number in each allocation.
+    fn count(&self) -> Commands {
+        let mut commands = Commands::new();
+        for allocation in &self.allocations {
+            commands.add(allocation.at(allocation.size - 8), 1);
+        }
+        commands
+    }
+
+    fn assert_counted(&self, count: u64) {
+        for allocation in &self.allocations {
+            let mapping = self.fixture.client.map(allocation);
+            assert_eq!(mapping.read64(allocation.size as usize - 8), count);
+        }
+    }
+
+    /// Asserts that `residency` lists all of this client as resident.
+    fn assert_resident(&self) {
+        for allocation in &self.allocations {
+            let listed = debugfs::required(allocation.object_id).expect("an entry of the list");
+            assert_eq!(listed.number("resident"), 1, "{}", listed.text);
+        }
+    }
+}
+
+/// Asserts that all paging for a client that was decided before its work began was complete then.
+fn assert_paging_is_over(events: &Events, requirer: &Requirer) {
+    let ours = |event: &Event| {
+        let id = event.number("alloc");
+        requirer.allocations.iter().any(|each| each.object_id == id)
+    };
+    let device = debugfs::placement(requirer.allocations[0].object_id)
+        .record
+        .number("device");
+    let context = debugfs::context_of_device(device);
+    let mut began = 0;
+    for (place, event) in events.0.iter().enumerate() {
+        let words = [format!("ctx={context}"), "kind=dma".to_owned()];
+        if !event.is("node_begin", &words) {
+            continue;
+        }
+        began += 1;
+        let paging = events.0[..place].iter().filter(|event| {
+            event.name == "paging_op" && event.number("dst_seg") == 1 && ours(event)
+        });
+        for operation in paging {
+            let end = events.end_of_buffer(operation.number("seq"));
+            assert!(
+                end < place,
+                "{} begins before {}",
+                event.text,
+                operation.text
+            );
+        }
+    }
+    assert!(began > 0, "no work of context {context}");
+}
+
+fn work_runs_with_its_whole_list_resident() {
+    let requirers = [Requirer::new(), Requirer::new()];
+    for round in 0..8_u64 {
+        let requirer = &requirers[(round % 2) as usize];
+        let Requirer { fixture, .. } = requirer;
+        let gate = &requirer.allocations[0];
+        let mapping = fixture.client.map(gate);
+        let mut commands = requirer.count();
+        commands.poll(gate.at(0), u64::MAX, round + 1);
+        let id = commands.submit(&fixture.client, &requirer.context);
+        clock::wait_until("the work runs", || {
+            let state = fixture.client.try_submission(requirer.context.handle, id);
+            state.expect("SUBMIT_QUERY").state == abi::SUBMIT_STATE_RUNNING
+        });
+        requirer.assert_resident();
+        mapping.write64(0, round + 1);
+        fixture.client.wait(requirer.context.progress, id);
+        requirer.assert_counted(round / 2 + 1);
+    }
+}
+
+fn work_of_two_devices_alternates_behind_its_paging() {
+    let requirers = [Requirer::new(), Requirer::new()];
+    let recording = Recording::start();
+    let mut last = [0; 2];
+    for _ in 0..6 {
+        for (requirer, last) in requirers.iter().zip(&mut last) {
+            *last = requirer
+                .count()
+                .submit(&requirer.fixture.client, &requirer.context);
+        }
+    }
+    for (requirer, last) in requirers.iter().zip(last) {
+        requirer
+            .fixture
+            .client
+            .wait(requirer.context.progress, last);
+    }
+    let events = recording.stop();
+    for requirer in &requirers {
+        assert_paging_is_over(&events, requirer);
+        requirer.assert_counted(6);
+    }
 }
