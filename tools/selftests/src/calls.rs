@@ -2,7 +2,8 @@
 
 //! The calls, field by field, each with a way to make an argument that it accepts.
 //!
-//! One table, as long as the interface: it is read by looking a call up, not from start to end.
+//! One table, as long as the interface: it is read by looking a call up, not from start to end. The
+//! calls about residency are in [`residency`].
 
 use crate::{
     abi::{
@@ -17,16 +18,17 @@ use crate::{
         ContextSet,
         DeviceCreate,
         DeviceState,
-        Evict,
         FenceCreate,
         FenceSignal,
         FenceWait,
         InfoAdapter,
+        InfoIoctl,
         Lock,
-        MakeResident,
-        PagingQueueCreate,
+        PriorityItem,
         Query,
+        Scanout,
         SetName,
+        SetPriority,
         SubmitPatched,
         SubmitQuery,
         Unlock, //
@@ -35,21 +37,23 @@ use crate::{
     call::bytes_of,
     client::{
         context_argument,
-        point, //
+        point,
+        Client, //
     },
     clock,
     commands::Commands,
     elements::{
-        ALLOCATION_HANDLE,
         ALLOC_INFO,
         ALLOC_STATE,
         ANY_HANDLE,
         POINT,
+        PRIORITY_ITEM,
         SUBMIT_ALLOC,
         SUBMIT_PATCH, //
     },
     fixture::{
         physical,
+        primary,
         PHYSICAL_NODE,
         SYSTEM, //
     },
@@ -75,19 +79,22 @@ use crate::{
 };
 
 macro_rules! call {
-    ($name:literal, $number:ident, $structure:ident { $($field:ident: $kind:expr,)* }, $arrange:expr) => {
+    ($name:literal, $number:ident, $structure:ident { $($fields:tt)* }, $arrange:expr) => {
         Call {
             name: $name,
             number: nr::$number,
             size: size_of::<$structure>(),
-            fields: fields!($structure { $($field: $kind,)* }),
+            fields: fields!($structure { $($fields)* }),
             arrange: $arrange,
         }
     };
 }
+pub(crate) use call;
 
-/// Every call that the module builds.
-pub const CALLS: &[Call] = &[
+mod residency;
+
+/// The calls that are not about residency.
+const OTHERS: &[Call] = &[
     call!(
         "QUERY",
         QUERY,
@@ -205,6 +212,22 @@ pub const CALLS: &[Call] = &[
                 ..Default::default()
             };
             Argument::of(AllocQuery::default()).with_list(0, &[state])
+        }
+    ),
+    call!(
+        "SET_PRIORITY",
+        SET_PRIORITY,
+        SetPriority {
+            items: List(&PRIORITY_ITEM, Empty::Refused),
+            flags: Flags(0),
+            fail_index: OutAlways,
+        },
+        |world| {
+            let item = PriorityItem {
+                alloc: world.allocation.handle,
+                priority: abi::ALLOC_PRIORITY_HIGH,
+            };
+            Argument::of(SetPriority::default()).with_list(0, &[item])
         }
     ),
     call!(
@@ -339,71 +362,6 @@ pub const CALLS: &[Call] = &[
         }
     ),
     call!(
-        "PAGING_QUEUE_CREATE",
-        PAGING_QUEUE_CREATE,
-        PagingQueueCreate {
-            device: Handle(Type::Device),
-            priority: In,
-            flags: Flags(0),
-            queue: Out,
-            fence: Out,
-            slot: Out,
-            mmap_offset: Out,
-        },
-        |world| Argument::of(PagingQueueCreate {
-            device: world.device,
-            ..Default::default()
-        })
-    ),
-    call!(
-        "MAKE_RESIDENT",
-        MAKE_RESIDENT,
-        MakeResident {
-            queue: Handle(Type::Queue),
-            flags: Flags(3),
-            handles: List(&ALLOCATION_HANDLE, Empty::Refused),
-            fence_value: Out,
-            bytes_to_trim: OutAlways,
-            status: Out,
-            fail_index: OutAlways,
-        },
-        |world| {
-            Argument::of(MakeResident {
-                queue: world.queue.handle,
-                ..Default::default()
-            })
-            .with_list(
-                core::mem::offset_of!(MakeResident, handles),
-                &[world.allocation.handle],
-            )
-        }
-    ),
-    call!(
-        "EVICT",
-        EVICT,
-        Evict {
-            device: Handle(Type::Device),
-            flags: Flags(3),
-            handles: List(&ALLOCATION_HANDLE, Empty::Refused),
-            bytes_to_trim: Out,
-            fail_index: OutAlways,
-            pad: Zero,
-        },
-        |world| {
-            world
-                .client
-                .bring_in(&world.queue, &[world.allocation.handle]);
-            Argument::of(Evict {
-                device: world.device,
-                ..Default::default()
-            })
-            .with_list(
-                core::mem::offset_of!(Evict, handles),
-                &[world.allocation.handle],
-            )
-        }
-    ),
-    call!(
         "FENCE_CREATE",
         FENCE_CREATE,
         FenceCreate {
@@ -444,11 +402,53 @@ pub const CALLS: &[Call] = &[
         },
         |world| Argument::of(FenceWait::default()).with_list(0, &[point(world.fence, 0)])
     ),
+    call!(
+        "SCANOUT",
+        SCANOUT,
+        Scanout {
+            source: In,
+            alloc: OptionalHandle(Type::Allocation),
+            flags: Flags(1),
+            previous: Out,
+            wait.fence: OptionalHandle(Type::Fence),
+            wait.flags: Flags(0),
+            wait.value: In,
+            signal.fence: OptionalHandle(Type::Fence),
+            signal.flags: Flags(0),
+            signal.value: In,
+            sequence: Out,
+        },
+        |world| {
+            let alloc = world.client.create(world.device, primary(64, 64)).handle;
+            let signal = world.client.create_fence(world.device, 0);
+            Argument::of(Scanout {
+                alloc,
+                wait: point(world.fence, 0),
+                signal: point(signal, 1),
+                ..Default::default()
+            })
+        }
+    ),
 ];
+
+/// Every call that is described, whether the module builds it or not.
+pub fn described() -> impl Iterator<Item = &'static Call> {
+    OTHERS.iter().chain(residency::CALLS)
+}
+
+/// Every call that is described and that the module builds, by what it says itself.
+pub fn built(client: &Client) -> Vec<&'static Call> {
+    described()
+        .filter(|call| {
+            let record: InfoIoctl = client.query(abi::QUERY_IOCTL, u32::from(call.number));
+            record.supported == 1
+        })
+        .collect()
+}
 
 /// A call by its name.
 pub fn call_named(name: &str) -> &'static Call {
-    let found = CALLS.iter().find(|call| call.name == name);
+    let found = described().find(|call| call.name == name);
     found.unwrap_or_else(|| panic!("no call {name}"))
 }
 

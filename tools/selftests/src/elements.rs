@@ -7,6 +7,8 @@ use crate::{
         AllocInfo,
         AllocState,
         Point,
+        PriorityItem,
+        ReclaimItem,
         SubmitAlloc,
         SubmitPatch, //
     },
@@ -100,6 +102,28 @@ pub const ALLOC_STATE: Element = Element {
         object_id: Out,
         mmap_offset: Out,
         mmap_span: Out,
+    }),
+};
+
+/// An allocation that gets a priority.
+pub const PRIORITY_ITEM: Element = Element {
+    size: size_of::<PriorityItem>(),
+    align: 4,
+    written: false,
+    fields: fields!(PriorityItem {
+        alloc: Handle(Type::Allocation),
+        priority: In,
+    }),
+};
+
+/// An allocation that is reclaimed.
+pub const RECLAIM_ITEM: Element = Element {
+    size: size_of::<ReclaimItem>(),
+    align: 4,
+    written: true,
+    fields: fields!(ReclaimItem {
+        alloc: Handle(Type::Allocation),
+        result: Out,
     }),
 };
 

@@ -23,6 +23,9 @@ pub const KIB: u64 = 1 << 10;
 /// 1 MiB.
 pub const MIB: u64 = 1 << 20;
 
+/// The format of primaries: 32 bits per pixel, blue first, the last byte unused.
+pub const XRGB8888: u32 = u32::from_le_bytes(*b"XR24");
+
 /// Mask of the CPU-visible memory segment of DISC and PHYS.
 pub const VISIBLE_SEGMENT: u32 = 1 << 1;
 /// Mask of the memory segment that the CPU does not see.
@@ -51,6 +54,18 @@ pub fn physical(size: u64, segments: u32) -> AllocInfo {
     AllocInfo {
         flags: abi::ALLOC_CPU_VISIBLE | abi::ALLOC_ACCESSED_PHYSICALLY,
         ..plain(size, segments)
+    }
+}
+
+/// An allocation that a source can show, in any segment that sources can show.
+pub fn primary(width: u32, height: u32) -> AllocInfo {
+    AllocInfo {
+        size: u64::from(width) * u64::from(height) * 4,
+        flags: abi::ALLOC_CPU_VISIBLE | abi::ALLOC_ACCESSED_PHYSICALLY | abi::ALLOC_PRIMARY,
+        width,
+        height,
+        format: XRGB8888,
+        ..Default::default()
     }
 }
 

@@ -131,13 +131,14 @@ pub const fn size_of_field<S, T>(_: fn(&S) -> &T) -> usize {
     size_of::<T>()
 }
 
-/// Makes the list of a structure's fields out of names and kinds.
+/// Makes the list of a structure's fields out of names and kinds. A field that is a structure itself
+/// is given field by field: `wait.fence`.
 macro_rules! fields {
-    ($structure:ident { $($name:ident: $kind:expr,)* }) => {
+    ($structure:ident { $($name:ident $(.$inner:ident)?: $kind:expr,)* }) => {
         &[$($crate::schema::Field {
-            name: stringify!($name),
-            offset: core::mem::offset_of!($structure, $name),
-            size: $crate::schema::size_of_field(|whole: &$structure| &whole.$name),
+            name: concat!(stringify!($name) $(, ".", stringify!($inner))?),
+            offset: core::mem::offset_of!($structure, $name $(.$inner)?),
+            size: $crate::schema::size_of_field(|whole: &$structure| &whole.$name $(.$inner)?),
             kind: $kind,
         }),*]
     };

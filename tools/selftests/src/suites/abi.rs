@@ -6,6 +6,7 @@ use crate::{
     abi::{
         self,
         nr,
+        InfoAdapter,
         InfoIoctl, //
     },
     call::{
@@ -13,7 +14,10 @@ use crate::{
         issue_at,
         issue_bytes, //
     },
-    calls::CALLS,
+    calls::{
+        built,
+        described, //
+    },
     memory::{
         Guarded,
         PAGE, //
@@ -34,6 +38,7 @@ pub const SUITE: Suite = Suite {
         "" valid_argument_of_every_call_is_accepted,
         "" unknown_number_is_no_call,
         "" number_of_a_later_call_is_not_supported,
+        "" call_is_there_when_its_feature_is,
         "" other_direction_or_type_is_no_call,
         "" smaller_argument_than_first_is_malformed,
         "" argument_beyond_a_page_is_too_big,
@@ -53,7 +58,7 @@ pub const SUITE: Suite = Suite {
 
 fn valid_argument_of_every_call_is_accepted() {
     let world = World::new();
-    for call in CALLS {
+    for call in built(&world.client) {
         let mut argument = (call.arrange)(&world);
         world.assert_accepted(call, &mut argument, "a valid argument");
     }
@@ -75,19 +80,50 @@ fn unknown_number_is_no_call() {
 
 fn number_of_a_later_call_is_not_supported() {
     let world = World::new();
+    let calls = built(&world.client);
     for number in nr::ALL {
-        if CALLS.iter().any(|call| call.number == number) {
+        if calls.iter().any(|call| call.number == number) {
             continue;
         }
-        let mut bytes = vec![0; 64];
-        let result = issue_bytes(world.client.file(), number, &mut bytes);
-        assert_eq!(result, Err(libc::EOPNOTSUPP), "number {number:#x}");
+        for size in [8, 56, 64] {
+            let mut bytes = vec![0; size];
+            let result = issue_bytes(world.client.file(), number, &mut bytes);
+            assert_eq!(result, Err(libc::EOPNOTSUPP), "number {number:#x}");
+        }
+    }
+}
+
+/// Calls that come with a feature; the others that are described are always there.
+const FEATURES: [(u64, &[u8]); 4] = [
+    (abi::FEATURE_PATCHED, &[nr::SUBMIT_PATCHED]),
+    (
+        abi::FEATURE_BUDGET_EVENTS,
+        &[nr::BUDGET, nr::RESERVE_BUDGET, nr::EVENTS],
+    ),
+    // SET_PRIORITY has no feature of its own; it is as old as OFFER.
+    (
+        abi::FEATURE_OFFER,
+        &[nr::OFFER, nr::RECLAIM, nr::SET_PRIORITY],
+    ),
+    (abi::FEATURE_SCANOUT, &[nr::SCANOUT]),
+];
+
+fn call_is_there_when_its_feature_is() {
+    let world = World::new();
+    let record: InfoAdapter = world.client.query(abi::QUERY_ADAPTER, 0);
+    let calls = built(&world.client);
+    for call in described() {
+        let feature = FEATURES.iter().find(|(_, of)| of.contains(&call.number));
+        if feature.is_none_or(|(bit, _)| record.features & bit != 0) {
+            let is_there = calls.iter().any(|built| built.number == call.number);
+            assert!(is_there, "{}", call.name);
+        }
     }
 }
 
 fn other_direction_or_type_is_no_call() {
     let world = World::new();
-    for call in CALLS {
+    for call in built(&world.client) {
         let right = command(call.number, call.size);
         let no_write = right & !(1 << 30);
         let no_read = right & !(2 << 30);
@@ -120,7 +156,7 @@ fn issue_sized(world: &World, call: &Call, size: usize, tail: u8) -> (Result<(),
 
 fn smaller_argument_than_first_is_malformed() {
     let world = World::new();
-    for call in CALLS {
+    for call in built(&world.client) {
         for size in (0..call.size).step_by(4).chain([call.size - 1]) {
             let (result, _) = issue_sized(&world, call, size, 0);
             assert_eq!(result, Err(libc::EINVAL), "{}: size {size}", call.name);
@@ -130,7 +166,7 @@ fn smaller_argument_than_first_is_malformed() {
 
 fn argument_beyond_a_page_is_too_big() {
     let world = World::new();
-    for call in CALLS {
+    for call in built(&world.client) {
         for size in [PAGE + 1, PAGE + 8, 16383] {
             let (result, _) = issue_sized(&world, call, size, 0);
             assert_eq!(result, Err(libc::E2BIG), "{}: size {size}", call.name);
@@ -140,7 +176,7 @@ fn argument_beyond_a_page_is_too_big() {
 
 fn longer_argument_with_zero_tail_is_accepted() {
     let world = World::new();
-    for call in CALLS {
+    for call in built(&world.client) {
         for more in [1, 4, 8, 64, 100] {
             let (result, bytes) = issue_sized(&world, call, call.size + more, 0);
             assert_eq!(result, Ok(()), "{}: {more} more bytes", call.name);
@@ -152,7 +188,7 @@ fn longer_argument_with_zero_tail_is_accepted() {
 
 fn longer_argument_with_non_zero_tail_is_too_big() {
     let world = World::new();
-    for call in CALLS {
+    for call in built(&world.client) {
         for more in [1, 4, 8, 64, 100] {
             let (result, _) = issue_sized(&world, call, call.size + more, 1);
             assert_eq!(result, Err(libc::E2BIG), "{}: {more} more bytes", call.name);
@@ -162,7 +198,7 @@ fn longer_argument_with_non_zero_tail_is_too_big() {
 
 fn argument_of_a_whole_page_is_accepted() {
     let world = World::new();
-    for call in CALLS {
+    for call in built(&world.client) {
         let (result, _) = issue_sized(&world, call, PAGE, 0);
         assert_eq!(result, Ok(()), "{}: a page", call.name);
         let (result, _) = issue_sized(&world, call, PAGE, 1);
@@ -177,7 +213,7 @@ fn argument_of_a_whole_page_is_accepted() {
 
 fn argument_at_a_bad_address_is_a_fault() {
     let world = World::new();
-    for call in CALLS {
+    for call in built(&world.client) {
         let command = command(call.number, call.size);
         for address in [
             0,
@@ -200,7 +236,7 @@ fn argument_at_a_bad_address_is_a_fault() {
 fn argument_that_runs_into_a_hole_is_a_fault() {
     let world = World::new();
     let memory = Guarded::new(1);
-    for call in CALLS {
+    for call in built(&world.client) {
         let argument = (call.arrange)(&world);
         for missing in [1, 4, call.size - 4] {
             let address = memory.place(&argument.bytes[..call.size - missing]);
@@ -219,7 +255,7 @@ fn argument_that_runs_into_a_hole_is_a_fault() {
 fn argument_that_ends_at_a_hole_is_accepted() {
     let world = World::new();
     let memory = Guarded::new(1);
-    for call in CALLS {
+    for call in built(&world.client) {
         let argument = (call.arrange)(&world);
         let address = memory.place(&argument.bytes);
         let result = issue_at(
@@ -233,7 +269,7 @@ fn argument_that_ends_at_a_hole_is_accepted() {
 
 fn read_only_argument_with_outputs_is_a_fault() {
     let world = World::new();
-    for call in CALLS {
+    for call in built(&world.client) {
         let written = |kind: &Kind| matches!(kind, Kind::Out | Kind::OutAlways | Kind::InOut);
         if !call.fields.iter().any(|field| written(&field.kind)) {
             continue;
@@ -253,7 +289,7 @@ fn read_only_argument_with_outputs_is_a_fault() {
 
 fn outputs_leave_nothing_of_the_caller() {
     let world = World::new();
-    for call in CALLS {
+    for call in built(&world.client) {
         let mut argument = (call.arrange)(&world);
         let outputs = call.fields.iter();
         let outputs: Vec<_> = outputs
@@ -278,7 +314,7 @@ fn outputs_leave_nothing_of_the_caller() {
 
 fn refused_call_leaves_inputs_and_outputs() {
     let world = World::new();
-    for call in CALLS {
+    for call in built(&world.client) {
         let Some(handle) = call
             .fields
             .iter()
@@ -317,7 +353,7 @@ fn refused_call_leaves_inputs_and_outputs() {
 
 fn ioctl_record_tells_sizes_and_flags() {
     let world = World::new();
-    for call in CALLS {
+    for call in built(&world.client) {
         let record: InfoIoctl = world.client.query(abi::QUERY_IOCTL, u32::from(call.number));
         assert_eq!(record.nr, u32::from(call.number));
         assert_eq!(record.supported, 1, "{}", call.name);
@@ -329,7 +365,7 @@ fn ioctl_record_tells_sizes_and_flags() {
         }
     }
     for number in nr::ALL {
-        if CALLS.iter().all(|call| call.number != number) {
+        if described().all(|call| call.number != number) {
             let record: InfoIoctl = world.client.query(abi::QUERY_IOCTL, u32::from(number));
             assert_eq!(record.supported, 0, "number {number:#x}");
         }
@@ -338,7 +374,7 @@ fn ioctl_record_tells_sizes_and_flags() {
 
 fn size_is_checked_before_everything_else() {
     let world = World::new();
-    for call in CALLS {
+    for call in built(&world.client) {
         let mut bytes = vec![0xff; call.size + 8];
         let result = issue_bytes(world.client.file(), call.number, &mut bytes);
         assert_eq!(

@@ -8,8 +8,8 @@ use crate::{
     argument::Argument,
     call::Errno,
     calls::{
-        call_named,
-        CALLS, //
+        built,
+        call_named, //
     },
     schema::{
         Call,
@@ -50,7 +50,7 @@ pub const SUITE: Suite = Suite {
 /// Calls `check` for each field of each argument, with an argument that is valid up to then.
 fn for_each_field(mut check: impl FnMut(&World, &Call, &Field, Argument)) {
     let world = World::new();
-    for call in CALLS {
+    for call in built(&world.client) {
         for field in call.fields {
             check(&world, call, field, (call.arrange)(&world));
         }
@@ -60,7 +60,7 @@ fn for_each_field(mut check: impl FnMut(&World, &Call, &Field, Argument)) {
 /// Calls `check` for each field of each element of each list.
 fn for_each_element_field(mut check: impl FnMut(&World, &Call, &Field, &Field, Argument)) {
     let world = World::new();
-    for call in CALLS {
+    for call in built(&world.client) {
         for (list, element, _) in call.lists() {
             let element: &Element = element;
             for field in element.fields {
@@ -248,9 +248,10 @@ fn with_three_elements(world: &World, call: &Call, list: &Field) -> Argument {
 }
 
 /// Calls whose only list holds handles, so that it can be made longer, with that list's field.
-fn handle_lists() -> Vec<(&'static Call, &'static Field, &'static Field)> {
+fn handle_lists(world: &World) -> Vec<(&'static Call, &'static Field, &'static Field)> {
     let mut found = Vec::new();
-    for call in CALLS.iter().filter(|call| call.name != "SUBMIT_PATCHED") {
+    let calls = built(&world.client).into_iter();
+    for call in calls.filter(|call| call.name != "SUBMIT_PATCHED") {
         for (list, element, _) in call.lists() {
             for field in element.fields {
                 if matches!(field.kind, Kind::Handle(_)) {
@@ -264,7 +265,7 @@ fn handle_lists() -> Vec<(&'static Call, &'static Field, &'static Field)> {
 
 fn wrong_handle_in_a_list_is_named() {
     let world = World::new();
-    for (call, list, field) in handle_lists() {
+    for (call, list, field) in handle_lists(&world) {
         for place in 0..3 {
             let mut argument = with_three_elements(&world, call, list);
             argument.set_element(list, place, field, 0xdead_beef);
@@ -283,7 +284,7 @@ fn wrong_handle_in_a_list_is_named() {
 
 fn handle_of_another_type_in_a_list_is_unknown() {
     let world = World::new();
-    for (call, list, field) in handle_lists() {
+    for (call, list, field) in handle_lists(&world) {
         let Kind::Handle(kind) = field.kind else {
             continue;
         };
@@ -301,7 +302,7 @@ fn handle_of_another_type_in_a_list_is_unknown() {
 
 fn stale_handle_in_a_list_is_unknown() {
     let world = World::new();
-    for (call, list, field) in handle_lists() {
+    for (call, list, field) in handle_lists(&world) {
         let Kind::Handle(kind) = field.kind else {
             continue;
         };
@@ -367,7 +368,7 @@ fn check_order(
     errno: Errno,
 ) {
     let world = World::new();
-    for call in CALLS {
+    for call in built(&world.client) {
         let mut argument = (call.arrange)(&world);
         if first(call, &mut argument) && second(call, &mut argument) {
             world.assert_refused(call, &mut argument, errno, "two things wrong");

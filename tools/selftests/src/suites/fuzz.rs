@@ -12,7 +12,7 @@ use crate::{
         command,
         issue_at, //
     },
-    calls::CALLS,
+    calls::built,
     clock,
     commands::Commands,
     fixture::{
@@ -184,8 +184,9 @@ pub fn changed_arguments_harm_nobody() {
     let witness = Witness::new();
     let mut random = Random::new(crate::effort::seed());
     let mut world = World::new();
+    let calls = built(&world.client);
     for round in crate::effort::Rounds::new(4000) {
-        let call = random.pick(CALLS);
+        let call = random.pick(&calls);
         // A device may be gone or in error by now: the argument needs a live world.
         if round % 64 == 0 {
             world = World::new();

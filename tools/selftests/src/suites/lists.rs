@@ -15,7 +15,7 @@ use crate::{
         command,
         issue_at, //
     },
-    calls::CALLS,
+    calls::built,
     fixture::{
         plain,
         PHYSICAL_NODE,
@@ -63,7 +63,7 @@ pub const SUITE: Suite = Suite {
 /// Calls `check` for each list of each call, with a valid argument.
 fn for_each_list(mut check: impl FnMut(&World, &Call, &Field, &Element, Empty, Argument)) {
     let world = World::new();
-    for call in CALLS {
+    for call in built(&world.client) {
         for (list, element, empty) in call.lists() {
             check(&world, call, list, element, empty, (call.arrange)(&world));
         }
