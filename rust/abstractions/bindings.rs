@@ -59,4 +59,9 @@ extern "C" {
     pub(super) fn vidmm_fatal_signal_pending() -> bool;
     pub(super) fn vidmm_fault_may_retry(fault: *const bindings::vm_fault) -> bool;
     pub(super) fn vidmm_release_fault_lock(fault: *mut bindings::vm_fault);
+    pub(super) fn vidmm_caller_mem_cgroup() -> *mut bindings::mem_cgroup;
+    pub(super) fn vidmm_set_active_memcg(
+        group: *mut bindings::mem_cgroup,
+    ) -> *mut bindings::mem_cgroup;
+    pub(super) fn vidmm_mem_cgroup_put(group: *mut bindings::mem_cgroup);
 }

@@ -22,6 +22,7 @@ pub mod capability;
 pub mod clock;
 pub mod mapping_anchor;
 pub mod memory;
+pub mod memory_cgroup;
 pub mod misc_device;
 pub mod pages;
 pub mod params;

@@ -29,6 +29,7 @@ use core::{
     num::NonZeroU64, //
 };
 use kernel::{
+    alloc::Flags,
     bindings,
     page::{
         PAGE_SHIFT,
@@ -74,6 +75,14 @@ pub enum Charge {
 }
 
 impl Charge {
+    /// Returns the flags for objects of the kernel heap.
+    pub const fn heap(self) -> Flags {
+        match self {
+            Self::Client => GFP_KERNEL_ACCOUNT,
+            Self::Driver => GFP_KERNEL,
+        }
+    }
+
     /// Returns the allocation flags for blocks of `order`.
     const fn flags(self, order: u32) -> bindings::gfp_t {
         /// What makes an allocation try hard.

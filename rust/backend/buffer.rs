@@ -26,7 +26,10 @@ use super::{
     operation::Full,
     EngineContext, //
 };
-use crate::units::Run;
+use crate::{
+    abstractions::pages::Charge,
+    units::Run, //
+};
 
 /// One thing for a node to do.
 #[pin_data]
@@ -52,8 +55,8 @@ impl Buffer {
     /// # Errors
     ///
     /// - `ENOMEM`: no memory.
-    pub(crate) fn new(dwords: usize) -> Result<ListArc<Self>> {
-        Self::with_commands(Commands::with_capacity(dwords)?)
+    pub(crate) fn new(dwords: usize, charge: Charge) -> Result<ListArc<Self>> {
+        Self::with_commands(Commands::with_capacity(dwords, charge)?, charge)
     }
 
     /// Creates a buffer around `commands`; all of them are its portion.
@@ -61,14 +64,14 @@ impl Buffer {
     /// # Errors
     ///
     /// - `ENOMEM`: no memory.
-    pub(crate) fn with_commands(commands: Commands) -> Result<ListArc<Self>> {
+    pub(crate) fn with_commands(commands: Commands, charge: Charge) -> Result<ListArc<Self>> {
         let contents = Contents::new(commands);
         ListArc::pin_init(
             try_pin_init!(Self {
                 contents: ListArcField::new(contents),
                 links <- ListLinks::new(),
             }),
-            GFP_KERNEL,
+            charge.heap(),
         )
     }
 
@@ -163,8 +166,8 @@ impl Commands {
     /// # Errors
     ///
     /// - `ENOMEM`: no memory.
-    pub(crate) fn with_capacity(dwords: usize) -> Result<Self> {
-        Ok(Self(KVVec::with_capacity(dwords, GFP_KERNEL)?))
+    pub(crate) fn with_capacity(dwords: usize, charge: Charge) -> Result<Self> {
+        Ok(Self(KVVec::with_capacity(dwords, charge.heap())?))
     }
 
     /// Returns commands that hold `words`.

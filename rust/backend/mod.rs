@@ -37,7 +37,10 @@ use core::any::Any;
 
 use crate::{
     abstractions::{
-        pages::Frame,
+        pages::{
+            Charge,
+            Frame, //
+        },
         trace, //
     },
     units::{
@@ -185,6 +188,8 @@ pub(crate) struct ContextDescription {
     pub(crate) process: u64,
     /// The node it works on.
     pub(crate) node: NodeOrdinal,
+    /// Who pays for it.
+    pub(crate) charge: Charge,
 }
 
 /// An object that comes or goes; processes and allocations by their numbers on the adapter.

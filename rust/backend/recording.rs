@@ -256,7 +256,7 @@ impl Backend for Recorder {
             stopped: Atomic::new(false),
         };
         self.capabilities.node(description.node).ok_or(EINVAL)?;
-        Ok(Arc::new(context, GFP_KERNEL)?)
+        Ok(Arc::new(context, description.charge.heap())?)
     }
 
     fn destroy_context(&self, _context: &dyn EngineContext) {}
@@ -386,7 +386,10 @@ impl EngineContext for Context {
 #[kernel::macros::kunit_tests(vidmm_backend_recording)]
 mod tests {
     use super::*;
-    use crate::units::SegmentId;
+    use crate::{
+        abstractions::pages::Charge,
+        units::SegmentId, //
+    };
 
     /// Returns a recorder in the shape of the conformance suite.
     fn recorder() -> Result<Arc<Recorder>> {
@@ -398,7 +401,7 @@ mod tests {
         let recorder = recorder()?;
         let node = NodeOrdinal(0);
         for cookie in 1..=3 {
-            let mut buffer = Buffer::new(0)?;
+            let mut buffer = Buffer::new(0, Charge::Driver)?;
             buffer.contents_mut().kind = Kind::Dma;
             buffer.contents_mut().cookie = cookie;
             assert_eq!(recorder.submit(node, buffer), cookie);
@@ -424,7 +427,7 @@ mod tests {
         let runs = [Run::new(place(0)?, 64), Run::new(place(4096)?, 32)];
         let operation = Operation::Discard { what: &runs };
         let mut progress = Progress::default();
-        let mut commands = Commands::with_capacity(8)?;
+        let mut commands = Commands::with_capacity(8, Charge::Driver)?;
         recorder.fail_next(Failure::BufferFull, 1);
         let full = recorder.build(&mut commands, &operation, &mut progress);
         assert_eq!((full, progress.0), (Err(Full), 0));

@@ -4,8 +4,10 @@
  * call it is named after.
  */
 
+#include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
+#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 
 u64 vidmm_page_to_pfn(const struct page *page);
@@ -66,4 +68,22 @@ void vidmm_release_fault_lock(struct vm_fault *fault);
 void vidmm_release_fault_lock(struct vm_fault *fault)
 {
 	release_fault_lock(fault);
+}
+
+struct mem_cgroup *vidmm_caller_mem_cgroup(void);
+struct mem_cgroup *vidmm_caller_mem_cgroup(void)
+{
+	return get_mem_cgroup_from_mm(current->mm);
+}
+
+struct mem_cgroup *vidmm_set_active_memcg(struct mem_cgroup *group);
+struct mem_cgroup *vidmm_set_active_memcg(struct mem_cgroup *group)
+{
+	return set_active_memcg(group);
+}
+
+void vidmm_mem_cgroup_put(struct mem_cgroup *group);
+void vidmm_mem_cgroup_put(struct mem_cgroup *group)
+{
+	mem_cgroup_put(group);
 }

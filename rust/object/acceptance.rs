@@ -231,7 +231,7 @@ fn commit(named: &[Named]) -> Result<Commitment, Refused> {
         let Some(hold) = &element.hold else { continue };
         let missing = hold.residence().lock().backing().is_none();
         if missing {
-            let backing = hold.adapter().take_backing(hold.size())?;
+            let backing = hold.take_backing()?;
             backings.push((index, backing), GFP_KERNEL_ACCOUNT)?;
         }
     }

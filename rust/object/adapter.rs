@@ -37,7 +37,6 @@ use crate::{
     },
     object::{
         allocation::Allocation,
-        backing::Backing,
         client::Client,
         context::Context,
         device::Device,
@@ -254,16 +253,9 @@ impl Adapter {
         self.backing_withheld.store(withheld, Relaxed);
     }
 
-    /// Takes backing pages for `bytes`.
-    ///
-    /// # Errors
-    ///
-    /// As [`Backing::new`].
-    pub(super) fn take_backing(&self, bytes: u64) -> Result<Backing> {
-        if self.backing_withheld.load(Relaxed) {
-            return Err(ENOMEM);
-        }
-        Backing::new(bytes)
+    /// Returns whether no backing pages are given out.
+    pub(super) fn is_backing_withheld(&self) -> bool {
+        self.backing_withheld.load(Relaxed)
     }
 
     /// Wakes locks that wait for work to end.

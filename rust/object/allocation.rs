@@ -38,7 +38,10 @@ use kernel::{
 };
 
 use crate::{
-    abstractions::trace,
+    abstractions::{
+        memory_cgroup::MemoryCgroup,
+        trace, //
+    },
     object::{
         adapter::Adapter,
         backing::Backing,
@@ -104,6 +107,8 @@ pub(crate) struct Allocation {
     segments: u32,
     preferred: u64,
     priority: u32,
+    /// Who pays for its backing pages, whoever takes them.
+    payer: MemoryCgroup,
     /// How many [`Hold`]s there are.
     holds: Atomic<i64>,
     /// Accepted submissions that read it and have not ended.
@@ -351,6 +356,18 @@ impl Allocation {
         drop(surplus);
     }
 
+    /// Takes backing pages for it, charged to the task that created it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Backing::new`].
+    pub(super) fn take_backing(&self) -> Result<Backing> {
+        if self.adapter().is_backing_withheld() {
+            return Err(ENOMEM);
+        }
+        self.payer.charge(|| Backing::new(self.size))
+    }
+
     /// Takes its backing pages if it has none.
     ///
     /// # Errors
@@ -359,7 +376,7 @@ impl Allocation {
     /// - `EINTR`: the caller is being killed.
     pub(super) fn commit(&self) -> Result {
         if self.residence.lock().backing().is_none() {
-            self.install(self.adapter().take_backing(self.size)?);
+            self.install(self.take_backing()?);
         }
         Ok(())
     }

@@ -46,8 +46,8 @@ impl Block {
 }
 
 impl Backing {
-    /// Takes zeroed pages for `bytes`, a multiple of the page size, charged to the caller's memory
-    /// cgroup.
+    /// Takes zeroed pages for `bytes`, a multiple of the page size, charged to the memory cgroup in
+    /// force.
     ///
     /// # Errors
     ///

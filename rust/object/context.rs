@@ -31,7 +31,10 @@ use kernel::{
 };
 
 use crate::{
-    abstractions::trace,
+    abstractions::{
+        pages::Charge,
+        trace, //
+    },
     backend::{
         ContextDescription,
         EngineContext, //
@@ -162,6 +165,7 @@ impl Context {
                 number,
                 process: device.client().id(),
                 node: description.node,
+                charge: Charge::Client,
             },
         )?;
         let inner = Inner {

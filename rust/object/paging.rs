@@ -38,6 +38,7 @@ use kernel::{
 
 use crate::{
     abstractions::{
+        pages::Charge,
         trace,
         wait_queue::{
             new_wait_queue,
@@ -117,6 +118,7 @@ impl Line {
             number,
             process,
             node: node.unwrap_or(NodeOrdinal(0)),
+            charge: Charge::Driver,
         })?;
         let mut pool = Pool {
             buffers: List::new(),
@@ -127,10 +129,10 @@ impl Line {
         if node.is_some() {
             let dwords = backend.capabilities().paging_buffer_bytes / 4;
             for _ in 0..BUFFERS {
-                pool.give(Buffer::new(dwords)?, Kind::Paging);
+                pool.give(Buffer::new(dwords, Charge::Driver)?, Kind::Paging);
             }
             for _ in 0..SIGNALS {
-                pool.give(Buffer::new(0)?, Kind::Signal);
+                pool.give(Buffer::new(0, Charge::Driver)?, Kind::Signal);
             }
         }
         Arc::pin_init(

@@ -230,8 +230,7 @@ fn missing_backings(allocations: &[Hold]) -> Result<KVVec<(usize, Backing)>, Ref
             continue;
         };
         let backing = hold
-            .adapter()
-            .take_backing(hold.size())
+            .take_backing()
             .map_err(|error| Refused::at(error, index))?;
         backings.push((index, backing), GFP_KERNEL_ACCOUNT)?;
     }

@@ -38,7 +38,10 @@ use kernel::{
 };
 
 use crate::{
-    abstractions::clock,
+    abstractions::{
+        clock,
+        pages::Charge, //
+    },
     backend::{
         buffer::Commands,
         Buffer, //
@@ -363,11 +366,16 @@ pub(crate) fn submit(context: &Arc<Context>, request: Request) -> Result<Accepte
     let signals = !runs || !request.signals.is_empty();
     let wait = match request.waits.is_empty() {
         true => None,
-        false => Some(Buffer::new(0)?),
+        false => Some(Buffer::new(0, Charge::Client)?),
     };
-    let signal = if signals { Some(Buffer::new(0)?) } else { None };
+    let signal = if signals {
+        Some(Buffer::new(0, Charge::Client)?)
+    } else {
+        None
+    };
     let dma = if runs {
-        let mut buffer = Buffer::with_commands(Commands::from_words(request.commands))?;
+        let mut buffer =
+            Buffer::with_commands(Commands::from_words(request.commands), Charge::Client)?;
         let grants = &mut buffer.contents_mut().grants;
         grants.reserve(needs.len(), GFP_KERNEL_ACCOUNT)?;
         Some(buffer)

@@ -149,6 +149,7 @@ impl<'a> Bench<'a> {
             number: 1,
             process: 1,
             node,
+            charge: Charge::Driver,
         })?;
         Ok(Self { backend, system })
     }
@@ -159,6 +160,7 @@ impl<'a> Bench<'a> {
             number,
             process: 2,
             node,
+            charge: Charge::Client,
         })
     }
 
@@ -195,7 +197,7 @@ impl<'a> Bench<'a> {
     ) -> Result<u64> {
         let mut words = KVVec::with_capacity(portion.words.len(), GFP_KERNEL)?;
         words.extend_from_slice(portion.words, GFP_KERNEL)?;
-        let mut buffer = Buffer::with_commands(Commands::from_words(words))?;
+        let mut buffer = Buffer::with_commands(Commands::from_words(words), Charge::Client)?;
         let contents = buffer.contents_mut();
         contents
             .grants
@@ -231,7 +233,7 @@ impl<'a> Bench<'a> {
         let mut progress = Progress::default();
         let mut buffers = 0;
         loop {
-            let mut buffer = Buffer::new(dwords)?;
+            let mut buffer = Buffer::new(dwords, Charge::Driver)?;
             let contents = buffer.contents_mut();
             let built = self
                 .backend

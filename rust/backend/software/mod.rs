@@ -211,7 +211,7 @@ impl Backend for Engine {
 
     fn create_context(&self, description: ContextDescription) -> Result<Arc<dyn EngineContext>> {
         self.check_node(description.node)?;
-        let context = Arc::pin_init(Context::new(description), GFP_KERNEL)?;
+        let context = Arc::pin_init(Context::new(description), description.charge.heap())?;
         trace_call(trace::Call::CreateContext, description.process, 0);
         Ok(context)
     }

@@ -17,7 +17,10 @@ use kernel::{
 };
 
 use crate::{
-    abstractions::trace,
+    abstractions::{
+        memory_cgroup::MemoryCgroup,
+        trace, //
+    },
     backend::ObjectCall,
     object::{
         adapter::Adapter,
@@ -113,6 +116,7 @@ pub(crate) fn create(device: &Arc<Device>, description: &Description) -> Result<
             segments: fitted.segments,
             preferred: description.preferred,
             priority: description.priority,
+            payer: MemoryCgroup::of_caller(),
             holds: Atomic::new(1),
             readers: Atomic::new(0),
             writers: Atomic::new(0),

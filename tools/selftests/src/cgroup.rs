@@ -34,10 +34,22 @@ impl Group {
         group
     }
 
+    /// The bytes that are charged to it.
+    pub fn used(&self) -> u64 {
+        let path = self.0.join("memory.current");
+        let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+        text.trim().parse().expect("a number")
+    }
+
     /// Moves the calling process into the group.
     pub fn enter(&self) {
         write(&self.0.join("cgroup.procs"), "0");
     }
+}
+
+/// Moves the calling process out of all groups.
+pub fn leave() {
+    write(&Path::new(ROOT).join("cgroup.procs"), "0");
 }
 
 impl Drop for Group {

@@ -25,6 +25,7 @@ mod effort;
 mod elements;
 mod fixture;
 mod kernel_log;
+mod kernel_memory;
 mod ktap;
 mod lab;
 #[allow(unsafe_code)]

@@ -18,6 +18,7 @@ pub mod fence;
 pub mod fields;
 pub mod fuzz;
 pub mod handle;
+pub mod host_memory;
 pub mod library;
 pub mod lifetime;
 pub mod lists;
@@ -61,6 +62,7 @@ pub const ALL: &[&Suite] = &[
     &fence::SUITE,
     &residency::SUITE,
     &residency_list::SUITE,
+    &host_memory::SUITE,
     &paging_queue::SUITE,
     &paging::SUITE,
     &paging_buffer::SUITE,
