@@ -38,6 +38,10 @@ use kernel::{
     types::{
         ForeignOwnable,
         Opaque, //
+    },
+    uaccess::{
+        UserPtr,
+        UserSlice, //
     }, //
 };
 
@@ -64,6 +68,9 @@ pub trait FileOperations: Sized + Send + Sync + 'static {
     ///
     /// A call of a 32-bit program arrives here with its pointer converted.
     fn ioctl(&self, file: &File, command: u32, argument: usize) -> Result<isize>;
+
+    /// Reads from the file, which has no position; returns the number of bytes.
+    fn read(&self, file: &File, to: UserSlice) -> Result<usize>;
 
     /// Maps a range of the file.
     fn mmap<'a>(&self, file: &File, area: NewArea<'a>) -> Result<Installed<'a>>;
@@ -163,6 +170,7 @@ impl<T: FileOperations> Operations<T> {
         owner: this_module::<crate::LocalModule>().as_ptr(),
         open: Some(Self::open),
         release: Some(Self::release),
+        read: Some(Self::read),
         unlocked_ioctl: Some(Self::ioctl),
         #[cfg(CONFIG_COMPAT)]
         compat_ioctl: bindings::compat_ptr_ioctl,
@@ -204,10 +212,10 @@ impl<T: FileOperations> Operations<T> {
     /// # Safety
     ///
     /// For use as the operation alone.
-    unsafe extern "C" fn open(
-        _inode: *mut bindings::inode,
-        raw: *mut bindings::file,
-    ) -> ffi::c_int {
+    unsafe extern "C" fn open(inode: *mut bindings::inode, raw: *mut bindings::file) -> ffi::c_int {
+        // SAFETY: The kernel passes the two parts of a file that is being opened. This always succeeds.
+        unsafe { bindings::stream_open(inode, raw) };
+
         // SAFETY: The file is being opened, and its private data is the misc device.
         let misc = unsafe { (*raw).private_data };
         // SAFETY: The misc device is the first field of a registration that cannot be deregistered
@@ -259,6 +267,29 @@ impl<T: FileOperations> Operations<T> {
         // SAFETY: This is an operation on the file.
         operations.release(unsafe { Self::file(raw) });
         0
+    }
+
+    /// # Safety
+    ///
+    /// For use as the operation alone.
+    unsafe extern "C" fn read(
+        raw: *mut bindings::file,
+        buffer: *mut ffi::c_char,
+        length: usize,
+        _position: *mut bindings::loff_t,
+    ) -> isize {
+        // SAFETY: This is an operation on the file.
+        let file = unsafe { Self::file(raw) };
+        // SAFETY: This is an operation between open and release.
+        let operations = unsafe { Self::operations(raw) };
+        let to = UserSlice::new(UserPtr::from_ptr(buffer.cast()), length);
+
+        match operations.read(file, to) {
+            // CAST: The kernel limits lengths to what fits.
+            Ok(bytes) => bytes as isize,
+            // CAST: Widening.
+            Err(error) => error.to_errno() as isize,
+        }
     }
 
     /// # Safety

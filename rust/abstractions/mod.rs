@@ -20,6 +20,7 @@ mod bindings;
 pub mod bytes;
 pub mod capability;
 pub mod clock;
+pub mod eventfd;
 pub mod mapping_anchor;
 pub mod memory;
 pub mod memory_cgroup;

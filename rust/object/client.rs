@@ -21,6 +21,7 @@ use crate::{
     backend::ObjectCall,
     object::{
         adapter::Adapter,
+        events::Events,
         fence_page::FencePages,
         name,
         presence::Presence, //
@@ -40,6 +41,8 @@ pub(crate) struct Client {
     name: name::Slot,
     #[pin]
     fence_pages: FencePages,
+    #[pin]
+    events: Events,
     usage: Usage,
     _presence: Presence,
 }
@@ -134,12 +137,14 @@ impl Client {
             ObjectCall::CreateProcess { process: id },
             ObjectCall::DestroyProcess { process: id },
         )?;
+        let events = Events::new()?;
         let client = Arc::pin_init(
             pin_init!(Self {
                 id,
                 adapter: adapter.clone(),
                 name <- name::Slot::new(),
                 fence_pages <- FencePages::new(),
+                events <- events,
                 usage: Usage::new(),
                 _presence: presence,
             }),
@@ -174,6 +179,11 @@ impl Client {
     /// Returns its sums.
     pub(crate) fn usage(&self) -> &Usage {
         &self.usage
+    }
+
+    /// Returns what it is told without having asked.
+    pub(crate) fn events(&self) -> &Events {
+        &self.events
     }
 
     /// Returns its fence pages.

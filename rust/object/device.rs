@@ -44,6 +44,7 @@ use crate::{
         client::Client,
         context::Context,
         demand::Demands,
+        events::Event,
         name,
         presence::Presence,
         worker::Worker, //
@@ -265,6 +266,10 @@ impl Device {
         trace::device_state(|| trace::DeviceState {
             device: self.number,
             state: offence.state.word(),
+        });
+        self.client.events().post(Event::DeviceState {
+            device: self.name.handle(),
+            state: offence.state,
         });
         let mut next = 0;
         while let Some(context) = self.context_at_least(next) {

@@ -41,6 +41,7 @@ pub(crate) mod context;
 pub(crate) mod cpu_access;
 pub(crate) mod demand;
 pub(crate) mod device;
+pub(crate) mod events;
 pub(crate) mod fence;
 pub(crate) mod fence_page;
 pub(crate) mod fence_wait;

@@ -20,6 +20,7 @@ use super::{
         Call,
         Line, //
     },
+    events,
     fence,
     lock,
     name,
@@ -88,6 +89,7 @@ static LINES: [Line; NUMBERS] = {
         abi::EVICT_ONLY_IF_NEEDED | abi::EVICT_NOT_WRITTEN,
         residency::evict
     );
+    lines[at(nr::EVENTS)] = ioctl!(Events, 0, events::events);
     lines[at(nr::FENCE_CREATE)] = ioctl!(FenceCreate, fence::FLAGS_KNOWN, fence::create);
     lines[at(nr::FENCE_SIGNAL)] =
         ioctl!(FenceSignal, abi::FENCE_SIGNAL_ALLOW_REWIND, fence::signal);

@@ -85,7 +85,7 @@ pub(super) fn state(file: &File, argument: &mut DeviceState) -> Result<Answered>
 }
 
 /// Returns the state as the interface numbers it.
-fn number(state: State) -> u32 {
+pub(super) fn number(state: State) -> u32 {
     match state {
         State::Active => abi::DEVICE_STATE_ACTIVE,
         State::ErrorMemory => abi::DEVICE_STATE_ERROR_MEMORY,

@@ -10,7 +10,8 @@ use kernel::{
     fs,
     prelude::*,
     seq_file::SeqFile,
-    sync::Arc, //
+    sync::Arc,
+    uaccess::UserSlice, //
 };
 
 use crate::{
@@ -28,12 +29,14 @@ use crate::{
     },
     object::{
         adapter::Adapter,
-        client::Client, //
+        client::Client,
+        events::Patience, //
     },
 };
 
 use super::{
     dispatch,
+    events,
     fdinfo,
     handle::Table,
     mmap, //
@@ -88,9 +91,23 @@ impl FileOperations for File {
         mmap::mmap(self, area)
     }
 
-    /// There are no events to read yet, and an adapter does not go while a file is open.
-    fn poll(&self, _request: &Request<'_>) -> Ready {
-        Ready::NOTHING
+    fn read(&self, file: &fs::File, to: UserSlice) -> Result<usize> {
+        let patience = match file.flags() & fs::file::flags::O_NONBLOCK {
+            0 => Patience::Wait,
+            _ => Patience::Poll,
+        };
+        events::read(self, to, patience)
+    }
+
+    /// Readable when an event is queued. An adapter does not go while a file is open.
+    fn poll(&self, request: &Request<'_>) -> Ready {
+        let events = self.client.events();
+        request.watch(events.readable());
+        if events.is_readable() {
+            Ready::READ
+        } else {
+            Ready::NOTHING
+        }
     }
 
     fn show_fdinfo(&self, seq: &SeqFile) {

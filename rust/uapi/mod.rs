@@ -20,6 +20,7 @@ mod close;
 mod context;
 mod device;
 mod dispatch;
+mod events;
 mod fdinfo;
 mod fence;
 pub(crate) mod file;

@@ -22,6 +22,7 @@ use crate::{
             SegmentKind, //
         },
         client::Sum,
+        events,
     },
     units::{
         NodeOrdinal,
@@ -246,7 +247,7 @@ fn limits() -> InfoLimits {
         va_ops: 65536,
         va_updates_queued: 128,
         submissions_remembered: 256,
-        events_queued: 256,
+        events_queued: events::CAPACITY,
         objects: handle::MAX_OBJECTS,
     }
 }

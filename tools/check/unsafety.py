@@ -24,7 +24,7 @@ GATES = [
 # measurements that make system calls which neither the library nor rustix has.
 TOOLS = {
     "libvidmm": ("ioctl", "mapping"),
-    "selftests": ("call", "clock", "memory", "module", "process"),
+    "selftests": ("call", "clock", "descriptor", "memory", "module", "process"),
     "bench": ("call", "clock", "memory", "ring", "scheduling"),
 }
 MAY_BE_UNSAFE = (

@@ -21,8 +21,11 @@ mod client;
 mod clock;
 mod commands;
 mod debugfs;
+#[allow(unsafe_code)]
+mod descriptor;
 mod effort;
 mod elements;
+mod events;
 mod fixture;
 mod kernel_log;
 mod kernel_memory;

@@ -153,6 +153,15 @@ impl Child {
         line
     }
 
+    /// The whole lines that the child has said and nobody has taken.
+    pub fn heard(&mut self) -> Vec<String> {
+        self.drain();
+        let end = self.text.iter().rposition(|byte| *byte == b'\n');
+        let text: Vec<u8> = self.text.drain(..end.map_or(0, |end| end + 1)).collect();
+        let text = String::from_utf8_lossy(&text);
+        text.lines().map(str::to_owned).collect()
+    }
+
     /// Kills the child and waits until it is gone.
     pub fn kill(mut self) {
         self.kill_and_reap();

@@ -12,6 +12,7 @@ pub mod content;
 pub mod context;
 pub mod cpu_access;
 pub mod engine;
+pub mod events;
 pub mod fairness;
 pub mod fault_injection;
 pub mod fence;
@@ -66,6 +67,7 @@ pub const ALL: &[&Suite] = &[
     &paging_queue::SUITE,
     &paging::SUITE,
     &paging_buffer::SUITE,
+    &events::SUITE,
     &context::SUITE,
     &command_buffer::SUITE,
     &allocation_list::SUITE,
