@@ -86,6 +86,8 @@ kernel::impl_flags!(
         AccessedPhysically = 1 << 1,
         /// The GPU must not write it.
         ReadOnly = 1 << 4,
+        /// It never moves once it has a place.
+        Pinned = 1 << 9,
     }
 );
 

@@ -116,7 +116,7 @@ impl Adapter {
         let allocation = self.find(object_id)?;
         self.wait_for_worker()?;
         self.worker().in_place(self, |mover| {
-            if allocation.residence().lock().pins > 0 {
+            if allocation.residence().lock().stays() {
                 return Err(EBUSY);
             }
             mover.leave(allocation.allocation(), trace::Cause::Pressure);
@@ -131,6 +131,7 @@ impl Adapter {
     /// # Errors
     ///
     /// - `ENOENT`: no such allocation.
+    /// - `EBUSY`: it never moves from where it is.
     /// - `EINVAL`: a segment outside its set, an offset that is misaligned or too large.
     /// - `ENOSPC`: the place cannot be had without moving others.
     /// - `ENOMEM`: no backing pages.

@@ -431,10 +431,7 @@ impl Residency {
 
 /// Returns why nothing can be had in `segment`: whether somebody is there who will go one day.
 fn refusal(segment: &Segment) -> Refusal {
-    let occupied = segment
-        .occupants()
-        .any(|candidate| candidate.standing == Standing::Pinned);
-    if occupied {
+    if segment.is_contended() {
         Refusal::Occupied
     } else {
         Refusal::NoPlace

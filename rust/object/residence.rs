@@ -74,6 +74,8 @@ pub(crate) struct Residence {
     pub(super) commands: u64,
     /// Portions that are about to run or running and need it where it is.
     pub(super) pins: u32,
+    /// Reasons for which it never moves while they last: it was created PINNED and has its place.
+    pub(super) fixed: u32,
     /// Number of the paging buffer with which the place comes into force.
     pub(super) settled: u64,
     /// What is wanted from the worker.
@@ -102,6 +104,7 @@ impl Residence {
             forgotten: false,
             commands: 0,
             pins: 0,
+            fixed: 0,
             settled: 0,
             wish: Wish::None,
             mapped: false,
@@ -165,6 +168,12 @@ impl Residence {
         self.is_resident() && self.is_settled(completed) && self.wish == Wish::None
     }
 
+    /// Returns whether it must stay where it is: work that is about to run or running needs it
+    /// there, or it never moves.
+    pub(super) fn stays(&self) -> bool {
+        self.pins > 0 || self.fixed > 0
+    }
+
     /// Returns whether it takes no place and no operation on its pages is outstanding.
     pub(super) fn is_idle_nowhere(&self, completed: u64) -> bool {
         matches!(self.location, Location::Nowhere) && self.is_settled(completed)
@@ -185,11 +194,14 @@ impl Residence {
         u32::try_from(self.references).unwrap_or(u32::MAX)
     }
 
-    /// Returns its pins, as the debug file shows them: portions, and residency in system memory.
+    /// Returns its pins, as the debug file shows them: portions, reasons never to move, and
+    /// residency in system memory.
     pub(crate) fn pins(&self) -> u32 {
         let resident = self.pinned_in_system
             || matches!(self.location, Location::System | Location::Aperture(_));
-        self.pins + u32::from(resident)
+        self.pins
+            .saturating_add(self.fixed)
+            .saturating_add(u32::from(resident))
     }
 
     /// Returns whether the GPU may have written it since it came.

@@ -278,16 +278,28 @@ impl Segment {
             Location::Segment(_, chain) | Location::Aperture(chain) => chain.pages(),
             Location::System | Location::Nowhere => 0,
         };
-        let standing = match (residence.pins, residence.references) {
-            (0, 0) => Standing::Unreferenced,
-            (0, _) => Standing::Referenced,
-            _ => Standing::Pinned,
+        let standing = match (residence.stays(), residence.references) {
+            (true, _) => Standing::Pinned,
+            (false, 0) => Standing::Unreferenced,
+            (false, _) => Standing::Referenced,
         };
         Candidate {
             key: stamp,
             pages,
             standing,
         }
+    }
+
+    /// Returns whether somebody is here who may leave when work has ended.
+    pub(super) fn is_contended(&self) -> bool {
+        let mut occupants = Occupants {
+            segment: self,
+            next: Some(0),
+        };
+        occupants.any(|(_, allocation)| {
+            let residence = allocation.residence().lock();
+            residence.pins > 0 && residence.fixed == 0
+        })
     }
 
     /// Lists all runs that somebody has. `runs` has room for one entry per page.

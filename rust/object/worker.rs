@@ -352,7 +352,7 @@ impl Desk {
         let cause = {
             let mut residence = allocation.residence().lock();
             // Who needs it now says so again when it has ended.
-            let stays = residence.pins > 0
+            let stays = residence.stays()
                 || (residence.wish == Wish::Leave
                     && (residence.references > 0 || allocation.is_busy()));
             match residence.wish {

@@ -7,17 +7,20 @@ use kernel::{
     sync::Arc, //
 };
 
-use crate::object::{
-    allocation::{
-        self,
-        Allocation,
-        Description,
-        Flag,
-        Flags,
-        Hold, //
+use crate::{
+    abstractions::capability,
+    object::{
+        allocation::{
+            self,
+            Allocation,
+            Description,
+            Flag,
+            Flags,
+            Hold, //
+        },
+        device::Device,
+        residence::Location, //
     },
-    device::Device,
-    residence::Location, //
 };
 
 use super::{
@@ -50,8 +53,10 @@ use super::{
 };
 
 /// Allocation flags whose features are there.
-const FLAGS_KNOWN: u32 =
-    abi::ALLOC_CPU_VISIBLE | abi::ALLOC_ACCESSED_PHYSICALLY | abi::ALLOC_READ_ONLY;
+const FLAGS_KNOWN: u32 = abi::ALLOC_CPU_VISIBLE
+    | abi::ALLOC_ACCESSED_PHYSICALLY
+    | abi::ALLOC_READ_ONLY
+    | abi::ALLOC_PINNED;
 
 argument! {
     AllocCreate:
@@ -77,6 +82,7 @@ argument! {
 /// - `EINVAL`: a field that does not apply is not zero, or what [`allocation::create`] says.
 /// - `ENOENT`: no such device.
 /// - `EIO`, `ENODEV`: the device is in error, or gone.
+/// - `EPERM`: PINNED without the right to it.
 /// - `ENOSPC`: no permitted segment could ever hold it, or the client has too many objects.
 /// - `ENOMEM`: no memory.
 pub(super) fn create<'a>(file: &'a File, argument: &mut AllocCreate) -> Result<Publications<'a>> {
@@ -87,6 +93,7 @@ pub(super) fn create<'a>(file: &'a File, argument: &mut AllocCreate) -> Result<P
     list::check_each(infos.as_slice(), check_applicable).blame(fail_index)?;
     let device: Arc<Device> = file.handles().get(argument.device)?;
     device.ensure_active()?;
+    list::check_each(infos.as_slice(), check_rights).blame(fail_index)?;
 
     let create = |index: usize, info: &mut AllocInfo| {
         create_one(file, argument.device, &device, info).map_err(|error| Refused::at(index, error))
@@ -162,9 +169,22 @@ fn check_applicable(info: &AllocInfo) -> Result {
     Ok(())
 }
 
+/// Refuses what the caller has no right to: memory that never moves is taken from everybody.
+fn check_rights(info: &AllocInfo) -> Result {
+    if info.flags & abi::ALLOC_PINNED != 0 && !capability::sys_admin() {
+        return Err(EPERM);
+    }
+    Ok(())
+}
+
 fn describe(info: &AllocInfo) -> Description {
     let mut flags = Flags::default();
-    for flag in [Flag::CpuVisible, Flag::AccessedPhysically, Flag::ReadOnly] {
+    for flag in [
+        Flag::CpuVisible,
+        Flag::AccessedPhysically,
+        Flag::ReadOnly,
+        Flag::Pinned,
+    ] {
         // CAST: the number of a variant.
         if info.flags & flag as u32 != 0 {
             flags |= flag;
@@ -222,7 +242,9 @@ fn describe_state(handle: u32, allocation: &Allocation) -> AllocState {
         let dirty = residence.gpu_dirty();
         (residency, segment, dirty, residence.references())
     };
+    let pinned = allocation.flags().contains(Flag::Pinned);
     let flags = [
+        (pinned, abi::ALLOC_STATE_PINNED),
         (dirty, abi::ALLOC_STATE_GPU_DIRTY),
         (allocation.is_locked(), abi::ALLOC_STATE_LOCKED),
         (allocation.is_busy(), abi::ALLOC_STATE_BUSY),

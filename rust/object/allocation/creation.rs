@@ -21,7 +21,13 @@ use crate::{
         memory_cgroup::MemoryCgroup,
         trace, //
     },
-    backend::ObjectCall,
+    backend::{
+        capabilities::{
+            Segment,
+            SegmentKind, //
+        },
+        ObjectCall, //
+    },
     object::{
         adapter::Adapter,
         client::Sum,
@@ -73,7 +79,8 @@ pub(crate) struct Description {
 /// - `EINVAL`: size 0, an alignment that is no power of two, an unknown segment, segment 0, or a
 ///   preference outside the set.
 /// - `EOVERFLOW`: the size overflows when rounded.
-/// - `ENOSPC`: no permitted segment could ever hold it; no mapping offset is left.
+/// - `ENOSPC`: no permitted segment could ever hold it, or it may not move and would be out of
+///   reach of the CPU wherever it may be; no mapping offset is left.
 /// - `ENOMEM`: no memory.
 ///
 /// Requirements: SEG-11, SEG-30.
@@ -170,6 +177,11 @@ fn fit(adapter: &Adapter, description: &Description) -> Result<Fitted> {
         _ => return Err(EINVAL),
     };
     placement::check_preference(description.preferred, segments).map_err(|_| EINVAL)?;
+    let segments = capabilities
+        .segments
+        .iter()
+        .filter(|segment| serves(segment, description.flags))
+        .fold(0, |mask, segment| mask | (segments & segment.id.bit()));
     let granule = capabilities
         .segments
         .iter()
@@ -200,4 +212,12 @@ fn fit(adapter: &Adapter, description: &Description) -> Result<Fitted> {
         align: align.max(granule),
         segments,
     })
+}
+
+/// Returns whether an allocation with these properties can do in `segment` what it is made for.
+fn serves(segment: &Segment, flags: Flags) -> bool {
+    // What never moves cannot come where the CPU reaches it when it is touched.
+    let stationary = flags.contains(Flag::Pinned);
+    let reachable = segment.kind == SegmentKind::Aperture || segment.cpu_window > 0;
+    !stationary || !flags.contains(Flag::CpuVisible) || reachable
 }

@@ -7,7 +7,10 @@ use kernel::sync::Arc;
 use crate::{
     abstractions::trace,
     object::{
-        allocation::Allocation,
+        allocation::{
+            Allocation,
+            Flag, //
+        },
         client::Sum,
         paging::Reason,
         residence::{
@@ -106,6 +109,9 @@ impl Mover<'_> {
         residence.location = location;
         residence.settled = residence.settled.max(self.builder.settles(self.line));
         residence.pins += 1;
+        if allocation.flags().contains(Flag::Pinned) {
+            residence.fixed += 1;
+        }
         residence.gpu_dirty = false;
         drop(residence);
         allocation.moved();

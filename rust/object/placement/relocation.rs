@@ -35,6 +35,7 @@ impl Mover<'_> {
     ///
     /// # Errors
     ///
+    /// - `EBUSY`: it never moves from where it is.
     /// - `EINVAL`: a segment outside its set, an offset that is misaligned or too large.
     /// - `ENOSPC`: the place cannot be had without moving others.
     pub(in crate::object) fn relocate(
@@ -44,6 +45,9 @@ impl Mover<'_> {
     ) -> Result<Moved> {
         let current = {
             let residence = allocation.residence().lock();
+            if residence.fixed > 0 {
+                return Err(EBUSY);
+            }
             if residence.pins > 0 {
                 return Ok(Moved::InUse);
             }

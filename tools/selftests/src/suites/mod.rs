@@ -30,6 +30,7 @@ pub mod paging;
 pub mod paging_buffer;
 pub mod paging_queue;
 pub mod patch_list;
+pub mod pinned;
 pub mod query;
 pub mod random_model;
 pub mod registration;
@@ -64,6 +65,8 @@ pub const ALL: &[&Suite] = &[
     &residency::SUITE,
     &residency_list::SUITE,
     &host_memory::SUITE,
+    &pinned::SUITE,
+    &pinned::REACH_SUITE,
     &paging_queue::SUITE,
     &paging::SUITE,
     &paging_buffer::SUITE,
