@@ -42,6 +42,7 @@ use crate::{
         device::Device,
         fence::Fence,
         offsets::Offsets,
+        order::Sunk,
         paging::Line,
         paging_queue::PagingQueue,
         placement::Residency,
@@ -89,6 +90,8 @@ pub(crate) struct Adapter {
     offsets: Offsets,
     #[pin]
     residency: Mutex<Residency>,
+    #[pin]
+    sunk: Sunk,
     #[pin]
     idle: WaitQueue,
     #[pin]
@@ -173,6 +176,7 @@ impl Adapter {
                 registries <- Registries::new(),
                 offsets <- Offsets::new(),
                 residency <- new_mutex!(residency, "Adapter::residency"),
+                sunk <- Sunk::new(),
                 idle <- new_wait_queue!("Adapter::idle"),
                 released <- new_wait_queue!("Adapter::released"),
                 _presence: presence,
@@ -216,6 +220,11 @@ impl Adapter {
     /// Returns the residency of all memory, behind its lock. Lock rank 1.
     pub(crate) fn residency(&self) -> &Mutex<Residency> {
         &self.residency
+    }
+
+    /// Returns the allocations whose rank has fallen.
+    pub(super) fn sunk(&self) -> &Sunk {
+        &self.sunk
     }
 
     /// Returns the worker.
@@ -381,5 +390,6 @@ impl Drop for Attached {
         adapter.worker.serve(None);
         // A pass that is still asked for must not be the last to know the worker.
         adapter.worker.flush();
+        while adapter.sunk.pop().is_some() {}
     }
 }

@@ -61,7 +61,13 @@ use crate::{
         },
         worker::Worker,
     },
-    policy::residency::Demand,
+    policy::{
+        eviction::{
+            Rank,
+            Standing, //
+        },
+        residency::Demand, //
+    },
     units::SegmentId,
 };
 
@@ -133,6 +139,10 @@ pub(crate) struct Allocation {
     links: ListLinks,
     #[pin]
     tracker: AtomicTracker,
+    #[pin]
+    sunk_links: ListLinks<1>,
+    #[pin]
+    sunk_tracker: AtomicTracker<1>,
     _presence: Presence,
 }
 
@@ -142,6 +152,14 @@ impl_list_arc_safe! {
 
 impl_list_item! {
     impl ListItem<0> for Allocation { using ListLinks { self.links }; }
+}
+
+impl_list_arc_safe! {
+    impl ListArcSafe<1> for Allocation { tracked_by sunk_tracker: AtomicTracker<1>; }
+}
+
+impl_list_item! {
+    impl ListItem<1> for Allocation { using ListLinks { self.sunk_links }; }
 }
 
 /// A claim on an allocation: as long as there is one, its storage stays.
@@ -395,10 +413,40 @@ impl Allocation {
                     residence.content = Content::Backing;
                 }
             }
+            if this.is_sunk(&residence) {
+                this.adapter().sunk().push(this);
+            }
             residence.pins == 0 && residence.wish != Wish::None
         };
         if wanted {
             Worker::attend(this.adapter().worker(), this);
+        }
+    }
+
+    /// Returns when it leaves its segment, compared with others of its client.
+    pub(super) fn rank(&self, residence: &Residence) -> Rank {
+        Standing {
+            bond: residence.bond(),
+            need: residence.need(),
+            offer: residence.offer,
+            priority: self.priority,
+        }
+        .rank()
+    }
+
+    /// Returns whether its rank is lower than its key says.
+    fn is_sunk(&self, residence: &Residence) -> bool {
+        let key = residence.key.as_ref();
+        key.is_some_and(|key| self.rank(residence) < key.rank())
+    }
+
+    /// Makes sure that it leaves when its turn has come. To be called, with no lock above rank 1, after
+    /// anything has changed that may have lowered its rank: something that tied it to its place
+    /// ended, no work requires it any more, it was offered, its priority fell.
+    pub(super) fn sink(this: &Arc<Self>) {
+        let sunk = this.is_sunk(&this.residence.lock());
+        if sunk {
+            this.adapter().sunk().push(this);
         }
     }
 

@@ -7,13 +7,15 @@
 //! keeps the client alive until it is done.
 
 use kernel::{
+    new_spinlock,
     prelude::*,
     sync::{
         atomic::{
             Atomic,
             Relaxed, //
         },
-        Arc, //
+        Arc,
+        SpinLock, //
     },
 };
 
@@ -24,6 +26,7 @@ use crate::{
         events::Events,
         fence_page::FencePages,
         name,
+        order::Turn,
         presence::Presence, //
     },
     units::{
@@ -44,6 +47,8 @@ pub(crate) struct Client {
     #[pin]
     events: Events,
     usage: Usage,
+    #[pin]
+    turn: SpinLock<Turn>,
     _presence: Presence,
 }
 
@@ -138,6 +143,7 @@ impl Client {
             ObjectCall::DestroyProcess { process: id },
         )?;
         let events = Events::new()?;
+        let turn = Turn::new(adapter.backend().capabilities().segments.len())?;
         let client = Arc::pin_init(
             pin_init!(Self {
                 id,
@@ -146,6 +152,7 @@ impl Client {
                 fence_pages <- FencePages::new(),
                 events <- events,
                 usage: Usage::new(),
+                turn <- new_spinlock!(turn, "Client::turn"),
                 _presence: presence,
             }),
             GFP_KERNEL_ACCOUNT,
@@ -184,6 +191,11 @@ impl Client {
     /// Returns what it is told without having asked.
     pub(crate) fn events(&self) -> &Events {
         &self.events
+    }
+
+    /// Returns what the orders of the segments know of it.
+    pub(super) fn turn(&self) -> &SpinLock<Turn> {
+        &self.turn
     }
 
     /// Returns its fence pages.

@@ -29,7 +29,7 @@
 //! | 5 | `PagingQueue::last`, `Context::inner`, `Device::state`, `Device::contexts` (spinlocks) | order of requests |
 //! | 6 | `Worker::inbox` (spinlock) | what has arrived for the worker |
 //! | 7 | `Fence::inner` (spinlock) | value and waiters |
-//! | leaf | registries, offsets, records, names, pools (spinlocks) | one list or value each |
+//! | leaf | registries, offsets, records, names, pools, turns of clients (spinlocks) | one list or value each |
 
 mod acceptance;
 pub(crate) mod adapter;
@@ -49,6 +49,7 @@ pub(crate) mod inject;
 pub(crate) mod lock;
 pub(crate) mod name;
 pub(crate) mod offsets;
+pub(crate) mod order;
 pub(crate) mod paging;
 pub(crate) mod paging_queue;
 pub(crate) mod placement;

@@ -22,6 +22,8 @@ use crate::{
     object::{
         adapter::Adapter,
         allocation::Allocation,
+        client::Client,
+        order::Key,
         paging::{
             Builder,
             Line,
@@ -40,8 +42,10 @@ use crate::{
     policy::{
         eviction::{
             self,
+            Bond,
+            Budget,
+            Gathering,
             Occupant,
-            Standing,
             Victim, //
         },
         placement::{
@@ -65,10 +69,13 @@ pub(crate) struct Residency {
     pub(crate) segments: KVec<Segment>,
     /// Bytes pinned in system memory for residency.
     pub(crate) system_bytes: u64,
-    /// The last key that was given out in the order of use.
+    /// The time of the last use; a count of uses.
     stamp: u64,
-    victims: KVVec<Victim>,
+    /// Those who are to leave a segment.
+    victims: KVVec<Victim<Key>>,
+    /// Who lies where in a segment, and their keys.
     occupants: KVVec<Occupant>,
+    keys: KVVec<Key>,
 }
 
 /// Why an allocation has no place.
@@ -139,6 +146,7 @@ impl Residency {
             stamp: 0,
             victims: KVVec::from_elem(Victim::default(), pages, GFP_KERNEL)?,
             occupants: KVVec::with_capacity(pages, GFP_KERNEL)?,
+            keys: KVVec::with_capacity(pages, GFP_KERNEL)?,
         })
     }
 
@@ -178,6 +186,30 @@ impl Residency {
         self.stamp += 1;
         self.stamp
     }
+
+    #[cfg_attr(not(CONFIG_KUNIT), expect(dead_code))]
+    /// Notes how the usage of `client` compares with its budget: over it, all its allocations leave
+    /// before those of others.
+    pub(super) fn set_budget(&mut self, client: &Client, budget: Budget) {
+        if client.turn().lock().set_budget(budget) {
+            for segment in self.segments.iter_mut() {
+                segment.order.settle(client);
+            }
+        }
+    }
+
+    /// Puts an allocation whose rank has fallen where it belongs.
+    pub(super) fn rerank(&mut self, allocation: &Arc<Allocation>) {
+        let mut residence = allocation.residence().lock();
+        let segment = match residence.location() {
+            Location::Segment(id, _) => self.segment_mut(*id),
+            Location::Aperture(_) => self.aperture().and_then(|id| self.segment_mut(id)),
+            Location::System | Location::Nowhere => None,
+        };
+        if let Some(segment) = segment {
+            segment.order.rerank(allocation, &mut residence);
+        }
+    }
 }
 
 /// The worker at work on the residency of an adapter.
@@ -215,23 +247,21 @@ impl Mover<'_> {
             return false;
         }
         residence.pins += 1;
-        self.touch(&mut residence);
+        self.touch(allocation, &mut residence);
         true
     }
 
     /// Makes an allocation the one used last.
-    fn touch(&mut self, residence: &mut Residence) {
+    fn touch(&mut self, allocation: &Arc<Allocation>, residence: &mut Residence) {
         let id = match residence.location {
             Location::Segment(id, _) => Some(id),
             Location::Aperture(_) => self.residency.aperture(),
             Location::System | Location::Nowhere => None,
         };
         let stamp = self.residency.next_stamp();
+        allocation.device().client().turn().lock().used(stamp);
         if let Some(segment) = id.and_then(|id| self.residency.segment_mut(id)) {
-            if let Some((node, allocation)) = segment.leave(residence.stamp) {
-                segment.enter(stamp, node, allocation);
-                residence.stamp = stamp;
-            }
+            segment.order.touch(allocation, residence, stamp);
         }
     }
 
@@ -304,7 +334,7 @@ impl Mover<'_> {
             let victim = self.residency.victims.get(index).copied();
             let found = victim.and_then(|victim| {
                 let segment = self.residency.segment(id)?;
-                segment.used(victim.key).cloned()
+                segment.order.get(&victim.key).cloned()
             });
             if let Some(found) = found {
                 self.leave(&found, trace::Cause::Pressure);
@@ -319,25 +349,15 @@ impl Mover<'_> {
     pub(super) fn evacuate(&mut self, allocation: &Allocation) {
         let order = placement::order(allocation.preferred(), allocation.segments());
         for choice in order {
-            let Residency {
-                segments, victims, ..
-            } = &mut *self.residency;
-            let Some(segment) = find(segments, choice.segment) else {
-                continue;
-            };
-            let movable = segment
-                .occupants()
-                .filter(|occupant| occupant.standing != Standing::Pinned);
-            let mut count = 0;
-            for (occupant, victim) in movable.zip(victims.iter_mut()) {
-                *victim = Victim {
-                    key: occupant.key,
-                    pages: occupant.pages,
-                };
-                count += 1;
+            while let Some(Ok((_, first))) = self
+                .residency
+                .segment_mut(choice.segment)
+                .and_then(|segment| segment.order.first())
+            {
+                self.leave(&first, trace::Cause::Pressure);
             }
-            let _ = self.clear(choice.segment, Ok(count));
         }
+        self.builder.flush(self.line);
     }
 
     /// Names who leaves so that `need` pages become free, adjacent or not.
@@ -347,7 +367,26 @@ impl Mover<'_> {
             segments, victims, ..
         } = &mut *self.residency;
         let segment = find(segments, id).ok_or(Refusal::NoPlace)?;
-        eviction::loose(need, segment.occupants(), victims).map_err(|_| refusal(segment))
+        let mut gathering = Gathering::new(need, victims);
+        let mut refusal = None;
+        while !gathering.is_enough() && refusal.is_none() {
+            refusal = match segment.order.first() {
+                Some(Ok((_, first))) => {
+                    let pages = Segment::pages_at(first.residence().lock().location());
+                    let key = segment.order.set_aside(&first).unwrap_or_default();
+                    let added = gathering.add(Victim { key, pages });
+                    added.err().map(|_| Refusal::NoPlace)
+                }
+                Some(Err(Bond::Pinned)) => Some(Refusal::Occupied),
+                _ => Some(Refusal::NoPlace),
+            };
+        }
+        let gathered = gathering.finish();
+        let stay = victims.get(gathered.leaving..gathered.count);
+        for victim in stay.unwrap_or_default() {
+            segment.order.put_back(&victim.key);
+        }
+        refusal.map_or(Ok(gathered.leaving), Err)
     }
 
     /// Names who leaves so that one run becomes free.
@@ -356,15 +395,25 @@ impl Mover<'_> {
             segments,
             victims,
             occupants,
+            keys,
+            stamp,
             ..
         } = &mut *self.residency;
         let segment = find(segments, id).ok_or(Refusal::NoPlace)?;
         let window = segment.window(shape).ok_or(Refusal::NoPlace)?;
-        segment.map_out(occupants);
-        let place = eviction::contiguous(&window, occupants).map_err(|_| refusal(segment))?;
+        segment.map_out(occupants, keys, *stamp);
+        let Ok(place) = eviction::contiguous(&window, occupants) else {
+            return Err(refusal(segment));
+        };
         let mut count = 0;
         for (victim, slot) in eviction::victims(occupants, &place).zip(victims.iter_mut()) {
-            *slot = victim;
+            let key = usize::try_from(victim.key)
+                .ok()
+                .and_then(|index| keys.get(index));
+            *slot = Victim {
+                key: key.copied().unwrap_or_default(),
+                pages: victim.pages,
+            };
             count += 1;
         }
         Ok(count)
@@ -415,8 +464,8 @@ impl Mover<'_> {
 }
 
 /// Returns the segment with this id; system memory is none.
-fn find(segments: &[Segment], id: SegmentId) -> Option<&Segment> {
-    segments.get(id.index().checked_sub(1)?)
+fn find(segments: &mut [Segment], id: SegmentId) -> Option<&mut Segment> {
+    segments.get_mut(id.index().checked_sub(1)?)
 }
 
 impl Residency {

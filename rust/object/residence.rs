@@ -20,9 +20,19 @@
 use crate::{
     object::{
         backing::Backing,
-        segment::UseNode, //
+        order::{
+            ItemNode,
+            Key, //
+        },
     },
-    policy::placement::Chain,
+    policy::{
+        eviction::{
+            Bond,
+            Need,
+            Offer, //
+        },
+        placement::Chain, //
+    },
     units::SegmentId,
 };
 
@@ -76,6 +86,16 @@ pub(crate) struct Residence {
     pub(super) pins: u32,
     /// Reasons for which it never moves while they last: it was created PINNED and has its place.
     pub(super) fixed: u32,
+    /// Submissions that the worker prepares and that need it. After a change: [`Allocation::sink`].
+    ///
+    /// [`Allocation::sink`]: super::allocation::Allocation::sink
+    pub(super) required: u32,
+    /// Whether the request that is carried out needs it where it is.
+    pub(super) wanted: bool,
+    /// Whether the client can do without its content. After a change: [`Allocation::sink`].
+    ///
+    /// [`Allocation::sink`]: super::allocation::Allocation::sink
+    pub(super) offer: Offer,
     /// Number of the paging buffer with which the place comes into force.
     pub(super) settled: u64,
     /// What is wanted from the worker.
@@ -86,17 +106,17 @@ pub(crate) struct Residence {
     pub(super) pinned_in_system: bool,
     /// Whether the GPU may have written it since it came.
     pub(super) gpu_dirty: bool,
-    /// Its key in the order of use.
-    pub(super) stamp: u64,
+    /// Its key in the order of the segment where it lies.
+    pub(super) key: Option<Key>,
     /// Whether it is forgotten already.
     gone: bool,
     backing: Option<Backing>,
-    node: Option<UseNode>,
+    node: Option<ItemNode>,
 }
 
 impl Residence {
     /// Returns the residency of a new allocation: nowhere, without content.
-    pub(super) fn new(node: UseNode) -> Self {
+    pub(super) fn new(node: ItemNode) -> Self {
         Self {
             location: Location::Nowhere,
             content: Content::Empty,
@@ -105,12 +125,15 @@ impl Residence {
             commands: 0,
             pins: 0,
             fixed: 0,
+            required: 0,
+            wanted: false,
+            offer: Offer::None,
             settled: 0,
             wish: Wish::None,
             mapped: false,
             pinned_in_system: false,
             gpu_dirty: false,
-            stamp: 0,
+            key: None,
             gone: false,
             backing: None,
             node: Some(node),
@@ -143,13 +166,31 @@ impl Residence {
         self.backing.take()
     }
 
-    /// Takes the node for the order of use.
-    pub(super) fn take_node(&mut self) -> Option<UseNode> {
+    /// Returns what ties it to its place.
+    pub(super) fn bond(&self) -> Bond {
+        match (self.fixed, self.wanted, self.pins) {
+            (0, false, 0) => Bond::Loose,
+            (0, false, _) => Bond::Pinned,
+            (0, true, _) => Bond::Wanted,
+            _ => Bond::Fixed,
+        }
+    }
+
+    /// Returns whether work that is about to run needs it.
+    pub(super) fn need(&self) -> Need {
+        match self.required {
+            0 => Need::Idle,
+            _ => Need::Required,
+        }
+    }
+
+    /// Takes the node for the order of a segment.
+    pub(super) fn take_node(&mut self) -> Option<ItemNode> {
         self.node.take()
     }
 
     /// Gives the node back.
-    pub(super) fn give_node(&mut self, node: UseNode) {
+    pub(super) fn give_node(&mut self, node: ItemNode) {
         self.node = Some(node);
     }
 

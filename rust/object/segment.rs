@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Occupancy of the segments: which pages belong to whom, and in which order they were used.
+//! Occupancy of the segments: which pages belong to whom.
 //!
-//! A segment is a pool of equal pages (SEG-4). What lies in it is kept in the order of last use, so
-//! that room is made by those who were not used for longest. Pools, links and tree nodes have their
-//! memory from registration or from the creation of an allocation on: nothing here allocates.
+//! A segment is a pool of equal pages (SEG-4). Who lies in it is kept in the order in which they leave
+//! ([`super::order`]). Pools, links and tree nodes have their memory from registration or from the
+//! creation of an allocation on: nothing here allocates.
 //!
 //! Everything in this file is protected by `Adapter::residency` (rank 1).
 
@@ -13,14 +13,7 @@ use core::{
     ops::Range, //
 };
 
-use kernel::{
-    prelude::*,
-    rbtree::{
-        RBTree,
-        RBTreeNodeReservation, //
-    },
-    sync::Arc,
-};
+use kernel::prelude::*;
 
 use crate::{
     backend::capabilities::{
@@ -29,14 +22,18 @@ use crate::{
         SegmentKind, //
     },
     object::{
-        allocation::Allocation,
+        order::{
+            Key,
+            Order, //
+        },
         residence::Location, //
     },
     policy::{
         eviction::{
+            Bond,
             Candidate,
             Occupant,
-            Standing,
+            Rank,
             Window, //
         },
         placement::{
@@ -52,9 +49,6 @@ use crate::{
         SegmentId, //
     },
 };
-
-/// Memory for one entry in the order of use.
-pub(crate) type UseNode = RBTreeNodeReservation<u64, Arc<Allocation>>;
 
 /// What an allocation needs in a segment.
 #[derive(Clone, Copy)]
@@ -91,7 +85,8 @@ pub(crate) struct Segment {
     /// Bytes that may be in use at once.
     commit_limit: u64,
     pool: PagePool<KVVec<u64>, KVVec<Link>>,
-    recent: RBTree<u64, Arc<Allocation>>,
+    /// Who lies in it, in the order in which they leave.
+    pub(super) order: Order,
     /// Pages taken out of use by `inject reserve`.
     reserved: KVec<Chain>,
     /// Pages taken out of use by `inject fragment`.
@@ -131,7 +126,7 @@ impl Segment {
                     contiguous_pages: u32::try_from(contiguous).unwrap_or(pages).min(pages),
                     commit_limit: segment.commit_limit,
                     pool: PagePool::new(words, links, pages).map_err(|_| EINVAL)?,
-                    recent: RBTree::new(),
+                    order: Order::new(segments.len()),
                     reserved: KVec::new(),
                     fragments: KVec::new(),
                     withheld: 0,
@@ -221,23 +216,6 @@ impl Segment {
         None
     }
 
-    /// Enters an allocation as the one used last.
-    pub(crate) fn enter(&mut self, stamp: u64, node: UseNode, allocation: Arc<Allocation>) {
-        self.recent.insert(node.into_node(stamp, allocation));
-    }
-
-    /// Takes an allocation out of the order of use.
-    pub(crate) fn leave(&mut self, stamp: u64) -> Option<(UseNode, Arc<Allocation>)> {
-        let allocation = self.recent.get(&stamp)?.clone();
-        let node = self.recent.remove_node(&stamp)?;
-        Some((node.into_reservation(), allocation))
-    }
-
-    /// Returns the allocation that was used with `stamp`.
-    pub(super) fn used(&self, stamp: u64) -> Option<&Arc<Allocation>> {
-        self.recent.get(&stamp)
-    }
-
     /// Returns how many pages must become free for `shape`; [`None`] if it never fits.
     pub(super) fn missing(&self, shape: &Shape) -> Option<u32> {
         let need = self.pages_for(shape.bytes)?;
@@ -263,66 +241,48 @@ impl Segment {
         })
     }
 
-    /// Returns who lies in the segment, the one used longest ago first.
-    pub(super) fn occupants(&self) -> impl Iterator<Item = Candidate> + Clone + '_ {
-        Occupants {
-            segment: self,
-            next: Some(0),
-        }
-        .map(|(stamp, allocation)| Self::candidate(stamp, allocation))
-    }
-
-    fn candidate(stamp: u64, allocation: &Allocation) -> Candidate {
-        let residence = allocation.residence().lock();
-        let pages = match residence.location() {
+    /// Returns the pages that become free when what lies at `location` leaves.
+    pub(super) fn pages_at(location: &Location) -> u32 {
+        match location {
             Location::Segment(_, chain) | Location::Aperture(chain) => chain.pages(),
             Location::System | Location::Nowhere => 0,
-        };
-        let standing = match (residence.stays(), residence.references) {
-            (true, _) => Standing::Pinned,
-            (false, 0) => Standing::Unreferenced,
-            (false, _) => Standing::Referenced,
-        };
-        Candidate {
-            key: stamp,
-            pages,
-            standing,
         }
     }
 
     /// Returns whether somebody is here who may leave when work has ended.
     pub(super) fn is_contended(&self) -> bool {
-        let mut occupants = Occupants {
-            segment: self,
-            next: Some(0),
-        };
-        occupants.any(|(_, allocation)| {
+        self.order.iter().any(|(_, allocation)| {
             let residence = allocation.residence().lock();
             residence.pins > 0 && residence.fixed == 0
         })
     }
 
-    /// Lists all runs that somebody has. `runs` has room for one entry per page.
-    pub(super) fn map_out(&self, runs: &mut KVVec<Occupant>) {
+    /// Lists all runs that somebody has, and the keys of those who have them; the key of a candidate
+    /// is its index there. Both have room for one entry per page. `now` is the time of the last use.
+    pub(super) fn map_out(&self, runs: &mut KVVec<Occupant>, keys: &mut KVVec<Key>, now: u64) {
         runs.clear();
-        let occupants = Occupants {
-            segment: self,
-            next: Some(0),
-        };
-        for ((stamp, allocation), recency) in occupants.zip(0..) {
-            let candidate = Self::candidate(stamp, allocation);
+        keys.clear();
+        for ((key, allocation), index) in self.order.iter().zip(0..) {
             let residence = allocation.residence().lock();
+            let candidate = Candidate {
+                key: index,
+                pages: Self::pages_at(residence.location()),
+                rank: allocation.rank(&residence),
+            };
+            let age = u32::try_from(now.saturating_sub(key.stamp())).unwrap_or(u32::MAX);
             if let Location::Segment(_, chain) | Location::Aperture(chain) = residence.location() {
                 for run in self.pool.runs(chain) {
-                    let _ = runs.push_within_capacity(Occupant::new(candidate, run, recency));
+                    let occupant = Occupant::new(candidate, run, u32::MAX - age);
+                    let _ = runs.push_within_capacity(occupant);
                 }
             }
+            let _ = keys.push_within_capacity(*key);
         }
         for chain in Iterator::chain(self.reserved.iter(), self.fragments.iter()) {
             let candidate = Candidate {
                 key: u64::MAX - u64::from(chain.first()),
                 pages: chain.pages(),
-                standing: Standing::Pinned,
+                rank: Rank::default().tied(Bond::Fixed),
             };
             for run in self.pool.runs(chain) {
                 let _ = runs.push_within_capacity(Occupant::new(candidate, run, 0));
@@ -431,24 +391,5 @@ impl Segment {
             }
             page = first + 2;
         }
-    }
-}
-
-/// Who lies in a segment, in the order of use.
-#[derive(Clone)]
-struct Occupants<'a> {
-    segment: &'a Segment,
-    /// Where to look next; [`None`] at the end.
-    next: Option<u64>,
-}
-
-impl<'a> Iterator for Occupants<'a> {
-    type Item = (u64, &'a Arc<Allocation>);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let cursor = self.segment.recent.cursor_lower_bound(&self.next?)?;
-        let stamp = *cursor.current().0;
-        self.next = stamp.checked_add(1);
-        Some((stamp, self.segment.recent.get(&stamp)?))
     }
 }

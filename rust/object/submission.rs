@@ -323,6 +323,8 @@ pub(crate) struct Submission {
     record: Arc<Record>,
     /// Whether it was stopped or went wrong.
     failed: Atomic<bool>,
+    /// Whether what it needs is counted as required.
+    requires: Atomic<bool>,
     /// Its number on the context; written once, when it is accepted.
     id: Atomic<u64>,
     /// Memory for the waits.
@@ -404,6 +406,7 @@ pub(crate) fn submit(context: &Arc<Context>, request: Request) -> Result<Accepte
             execution: request.execution,
             record,
             failed: Atomic::new(false),
+            requires: Atomic::new(false),
             id: Atomic::new(0),
             waiters <- new_spinlock!(waiters, "Submission::waiters"),
             progress: ListArcField::new(progress),
@@ -493,8 +496,28 @@ impl Submission {
         }
     }
 
+    /// Counts everything it needs as required, from now on until it is pinned.
+    pub(super) fn require(&self) {
+        self.requires.store(true, Relaxed);
+        for need in &self.needs {
+            need.hold.residence().lock().required += 1;
+        }
+    }
+
+    /// Ends what [`Self::require`] began, if it has not ended.
+    pub(super) fn dismiss(&self) {
+        if !self.requires.xchg(false, Relaxed) {
+            return;
+        }
+        for need in &self.needs {
+            need.hold.residence().lock().required -= 1;
+            Allocation::sink(need.hold.allocation());
+        }
+    }
+
     /// Ends its use of everything, before it was pinned.
     pub(super) fn end_use(&self) {
+        self.dismiss();
         for need in &self.needs {
             if let Some(access) = need.access {
                 need.hold.end_use(access);

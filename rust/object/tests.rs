@@ -2,6 +2,8 @@
 
 //! Objects against a backend that records what it is told and completes on command.
 
+mod eviction;
+
 use kernel::{
     macros::kunit_tests,
     prelude::*,
@@ -91,12 +93,8 @@ impl Fixture {
 
     fn allocate(&self, size: u64, segments: u32, flags: Flags) -> Result<Hold> {
         let description = Description {
-            size,
-            align: 0,
-            flags,
             segments,
-            preferred: 0,
-            priority: 3,
+            ..description(size, flags)
         };
         allocation::create(&self.device, &description)
     }
@@ -151,6 +149,18 @@ impl Fixture {
         self.device.closed();
         self.client.close();
         self.settle();
+    }
+}
+
+/// Describes an allocation of segment 1.
+fn description(size: u64, flags: Flags) -> Description {
+    Description {
+        size,
+        align: 0,
+        flags,
+        segments: 0b10,
+        preferred: 0,
+        priority: 3,
     }
 }
 

@@ -249,18 +249,24 @@ impl Worker {
             }
         }
         scheduler::dispatch(adapter, desk);
+        desk.resort(adapter);
     }
 
     fn take_in(&self, desk: &mut Desk) {
         let mut finished = List::new();
+        let mut arrived = List::new();
         let mut inbox = self.inbox.lock();
         finished.push_all_back(&mut inbox.finished);
         for (arrived, waiting) in inbox.commands.iter_mut().zip(desk.commands.iter_mut()) {
             waiting.push_all_back(arrived);
         }
-        desk.submissions.push_all_back(&mut inbox.submissions);
+        arrived.push_all_back(&mut inbox.submissions);
         drop(inbox);
         drop(finished);
+        while let Some(submission) = arrived.pop_front() {
+            submission.require();
+            desk.submissions.push_back(submission);
+        }
     }
 
     /// Looks at every allocation that asked for it. One that must wait asks again when what it waits
@@ -315,6 +321,13 @@ impl Desk {
             cause,
             behalf: Behalf::Work,
             paged: Paged::default(),
+        }
+    }
+
+    /// Puts allocations whose rank has fallen where they belong.
+    fn resort(&mut self, adapter: &Adapter) {
+        while let Some(allocation) = adapter.sunk().pop() {
+            adapter.residency().lock().rerank(&allocation);
         }
     }
 
@@ -500,6 +513,7 @@ impl Desk {
         let loose = list.enumerate().filter(|(_, one)| !one.is_physical());
         let order = Iterator::chain(runs, loose);
         for (count, (index, one)) in order.clone().enumerate() {
+            self.resort(adapter);
             // What is pinned stays, so the lock need not be held for the whole list.
             let mut residency = adapter.residency().lock();
             let mut mover = self.mover(adapter, &mut residency, trace::Cause::Resident);
@@ -561,6 +575,8 @@ impl Desk {
         });
         self.builder.flush(adapter.paging());
         let paged = brought?;
+        // From here on it is pinned.
+        submission.dismiss();
         submission.record().update(|report| report.paged.add(paged));
         scheduler::locate(&adapter.residency().lock(), submission);
         Ok(())

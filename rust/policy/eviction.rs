@@ -3,33 +3,31 @@
 //! Who leaves to make room.
 //!
 //! There are two questions. For loose pages any victims will do, as long as they are large enough
-//! together ([`loose`]). For one run of pages the victims must be neighbours, so what is chosen is
-//! a window of pages, and everyone in it leaves ([`contiguous`]).
+//! together: they are taken in the order in which they leave, one by one ([`Gathering`]). For one
+//! run of pages the victims must be neighbours, so what is chosen is a window of pages, and
+//! everyone in it leaves ([`contiguous`]).
 //!
-//! The ranks are the same for both (RES-17, RES-18): what is pinned never leaves, what some device
-//! requires leaves only if the others do not suffice, and among equals the one used longest ago
-//! goes first. Nobody leaves in vain: without any one of the victims there would be too little
-//! room.
+//! The ranks are the same for both ([`Rank`], RES-17, RES-18), and nobody leaves in vain: without
+//! any one of the victims there would be too little room.
 //!
 //! Both answer with names. The caller then moves the victims out; nothing has changed until then.
 
+mod rank;
+
+pub use self::rank::{
+    Bond,
+    Budget,
+    Need,
+    Offer,
+    Rank,
+    Standing, //
+};
 pub use super::window::{
     contiguous,
     victims,
     Occupant,
     Window, //
 };
-
-/// Whether an allocation may leave its place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// Nobody asks for its residency.
-    Unreferenced,
-    /// A device requires it; it leaves if there is no other way and comes back before it is used.
-    Referenced,
-    /// It must stay where it is.
-    Pinned,
-}
 
 /// An allocation that holds pages of the segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,16 +36,16 @@ pub struct Candidate {
     pub key: u64,
     /// The pages that become free when it leaves.
     pub pages: u32,
-    /// Whether it may leave.
-    pub standing: Standing,
+    /// When it leaves.
+    pub rank: Rank,
 }
 
-/// An allocation that is to leave.
+/// An allocation that is to leave, and how the caller knows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Victim {
-    /// [`Candidate::key`].
-    pub key: u64,
-    /// [`Candidate::pages`].
+pub struct Victim<K> {
+    /// How the caller knows it.
+    pub key: K,
+    /// The pages that become free when it leaves.
     pub pages: u32,
 }
 
@@ -60,142 +58,133 @@ pub enum NoRoom {
     Buffer,
 }
 
-/// Names the allocations that leave so that `need` more pages become free, adjacent or not.
+/// Victims that are gathered until they are enough.
 ///
-/// `candidates` come in the order of their last use, the oldest first, and are gone through twice
-/// at most. The names go to the beginning of `victims`, the first to leave first; one entry per
-/// candidate always suffices.
-///
-/// Linear in the number of candidates. Returns the number of victims.
-///
-/// # Errors
-///
-/// [`NoRoom`], with `victims` in disorder.
-///
-/// Requirement: RES-17, RES-18.
-pub fn loose(
-    need: u32,
-    candidates: impl Iterator<Item = Candidate> + Clone,
-    victims: &mut [Victim],
-) -> Result<usize, NoRoom> {
-    let mut count: usize = 0;
-    let mut excess = i64::from(need).saturating_neg();
-    for rank in [Standing::Unreferenced, Standing::Referenced] {
-        for candidate in candidates.clone() {
-            if excess >= 0 {
-                break;
-            }
-            if candidate.standing != rank || candidate.pages == 0 {
-                continue;
-            }
-            let place = victims.get_mut(count).ok_or(NoRoom::Buffer)?;
-            *place = Victim {
-                key: candidate.key,
-                pages: candidate.pages,
-            };
-            count = count.saturating_add(1);
-            excess = excess.saturating_add(candidate.pages.into());
-        }
-    }
-    if excess < 0 {
-        return Err(NoRoom::Pages);
-    }
-    let chosen = victims.get_mut(..count).ok_or(NoRoom::Buffer)?;
-    Ok(spare(chosen, excess))
+/// The caller adds those who may leave in the order of their ranks, as long as more is
+/// [missing](Self::is_enough). Then [`finish`](Self::finish) says who really leaves: a large one
+/// that came late may have made smaller ones before it superfluous.
+pub struct Gathering<'a, K> {
+    /// Lent memory, filled from its beginning.
+    victims: &'a mut [Victim<K>],
+    /// How many there are.
+    count: usize,
+    /// Pages gathered beyond what is needed.
+    excess: i64,
 }
 
-/// Lets those stay who need not leave, beginning with the last; returns how many still leave.
-fn spare(victims: &mut [Victim], excess: i64) -> usize {
-    let mut excess = excess;
-    for victim in victims.iter_mut().rev() {
-        let pages = i64::from(victim.pages);
-        if pages <= excess {
-            excess = excess.saturating_sub(pages);
-            // Nobody without pages was chosen: that marks the spared ones.
-            victim.pages = 0;
+/// The outcome of a [`Gathering`]: a prefix of the lent memory leaves, the rest of what was
+/// gathered stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gathered {
+    /// How many leave.
+    pub leaving: usize,
+    /// How many were gathered.
+    pub count: usize,
+}
+
+impl<'a, K: Copy> Gathering<'a, K> {
+    /// Begins to gather for `need` pages; `victims` has room for all that may be added.
+    pub fn new(need: u32, victims: &'a mut [Victim<K>]) -> Self {
+        Self {
+            victims,
+            count: 0,
+            excess: i64::from(need).saturating_neg(),
         }
     }
-    let mut kept: usize = 0;
-    for index in 0..victims.len() {
-        let leaves = victims.get(index).filter(|victim| victim.pages != 0);
-        if let Some(victim) = leaves.copied() {
-            if let Some(place) = victims.get_mut(kept) {
-                *place = victim;
+
+    /// Returns whether nobody else need leave.
+    pub fn is_enough(&self) -> bool {
+        self.excess >= 0
+    }
+
+    /// Adds the next one.
+    ///
+    /// # Errors
+    ///
+    /// [`NoRoom::Buffer`]: the lent memory is full.
+    pub fn add(&mut self, victim: Victim<K>) -> Result<(), NoRoom> {
+        let place = self.victims.get_mut(self.count).ok_or(NoRoom::Buffer)?;
+        *place = victim;
+        self.count = self.count.saturating_add(1);
+        self.excess = self.excess.saturating_add(victim.pages.into());
+        Ok(())
+    }
+
+    /// Lets those stay who need not leave, beginning with the last that was added. If it is not
+    /// enough, nobody leaves.
+    ///
+    /// Those who leave stand at the beginning, the first to leave first.
+    pub fn finish(self) -> Gathered {
+        let mut leaving: usize = 0;
+        let mut excess = self.excess;
+        let gathered = self.victims.get_mut(..self.count).unwrap_or_default();
+        if excess >= 0 {
+            for victim in gathered.iter_mut().rev() {
+                let pages = i64::from(victim.pages);
+                if pages <= excess {
+                    excess = excess.saturating_sub(pages);
+                    // That marks who stays; whoever had no pages stays anyway.
+                    victim.pages = 0;
+                }
             }
-            kept = kept.saturating_add(1);
+            for index in 0..self.count {
+                if gathered.get(index).is_some_and(|victim| victim.pages != 0) {
+                    gathered.swap(leaving, index);
+                    leaving = leaving.saturating_add(1);
+                }
+            }
+        }
+        Gathered {
+            leaving,
+            count: self.count,
         }
     }
-    kept
 }
 
 #[cfg_attr(CONFIG_KUNIT, kernel::macros::kunit_tests(vidmm_policy_eviction))]
 #[cfg(any(test, CONFIG_KUNIT))]
 mod tests {
-    use super::Standing::{
-        Pinned,
-        Referenced,
-        Unreferenced, //
-    };
     use super::*;
 
-    fn candidate(key: u64, pages: u32, standing: Standing) -> Candidate {
-        Candidate {
-            key,
-            pages,
-            standing,
-        }
-    }
-
-    /// Returns whether those who leave for `need` pages are `expected`.
-    fn leave(need: u32, candidates: &[Candidate], expected: &[u64]) -> bool {
+    /// Returns whether those who leave for `need` pages, of such with these `pages`, are
+    /// `expected`.
+    fn leave(need: u32, pages: &[u32], expected: &[usize]) -> bool {
         let mut victims = [Victim::default(); 8];
-        let count = loose(need, candidates.iter().copied(), &mut victims).unwrap();
-        let keys = victims.iter().take(count).map(|victim| victim.key);
+        let mut gathering = Gathering::new(need, &mut victims);
+        for (key, &pages) in pages.iter().enumerate() {
+            if !gathering.is_enough() {
+                assert_eq!(gathering.add(Victim { key, pages }), Ok(()));
+            }
+        }
+        let gathered = gathering.finish();
+        let keys = victims.iter().take(gathered.leaving).map(|one| one.key);
         keys.eq(expected.iter().copied())
     }
 
     #[test]
-    fn oldest_leave_first() {
-        let candidates = [1, 2, 3].map(|key| candidate(key, 10, Unreferenced));
-        assert!(leave(20, &candidates, &[1, 2]));
-        assert!(leave(0, &candidates, &[]));
-    }
-
-    #[test]
-    fn referenced_leave_only_if_others_do_not_suffice() {
-        let candidates = [
-            candidate(1, 10, Referenced),
-            candidate(2, 10, Unreferenced),
-            candidate(3, 10, Referenced),
-        ];
-        assert!(leave(10, &candidates, &[2]));
-        assert!(leave(20, &candidates, &[2, 1]));
+    fn first_ones_leave() {
+        assert!(leave(20, &[10, 10, 10], &[0, 1]));
+        assert!(leave(0, &[10, 10, 10], &[]));
     }
 
     #[test]
     fn nobody_leaves_in_vain() {
-        let candidates = [
-            candidate(1, 2, Unreferenced),
-            candidate(2, 3, Unreferenced),
-            candidate(3, 30, Unreferenced),
-        ];
-        assert!(leave(6, &candidates, &[3]));
-        assert!(leave(32, &candidates, &[1, 3]));
+        assert!(leave(6, &[2, 3, 30], &[2]));
+        assert!(leave(32, &[2, 3, 30], &[0, 2]));
+        assert!(leave(4, &[2, 0, 2], &[0, 2]));
     }
 
     #[test]
-    fn pinned_never_leave() {
-        let candidates = [candidate(1, 10, Pinned), candidate(2, 10, Unreferenced)];
-        let mut victims = [Victim::default(); 8];
-        let result = loose(11, candidates.into_iter(), &mut victims);
-        assert_eq!(result, Err(NoRoom::Pages));
+    fn nobody_leaves_if_all_are_not_enough() {
+        assert!(leave(61, &[2, 3, 30], &[]));
     }
 
     #[test]
     fn short_buffer_is_told() {
-        let candidates = [1, 2].map(|key| candidate(key, 10, Unreferenced));
         let mut victims = [Victim::default(); 1];
-        let result = loose(11, candidates.into_iter(), &mut victims);
-        assert_eq!(result, Err(NoRoom::Buffer));
+        let mut gathering = Gathering::new(20, &mut victims);
+        assert_eq!(gathering.add(Victim { key: 0, pages: 10 }), Ok(()));
+        let full = gathering.add(Victim { key: 1, pages: 10 });
+        assert_eq!(full, Err(NoRoom::Buffer));
     }
 }

@@ -12,7 +12,6 @@ use core::ops::Range;
 use super::eviction::{
     Candidate,
     NoRoom,
-    Standing,
     Victim, //
 };
 use super::heap_sort::heap_sort;
@@ -62,10 +61,10 @@ pub struct Window {
 /// What emptying a window costs; less is better, earlier fields first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Cost {
-    /// Pinned runs in it: must be none.
-    pinned: u64,
-    /// Pages of allocations that some device requires.
-    referenced: u64,
+    /// Runs of those that may not leave: must be none.
+    tied: u64,
+    /// Pages of allocations that work requires.
+    required: u64,
     /// Pages of all allocations that leave.
     pages: u64,
     /// Sum of their recencies.
@@ -77,8 +76,8 @@ impl Cost {
     fn plus(self, occupant: &Occupant) -> Self {
         let one = Self::of(occupant);
         Self {
-            pinned: self.pinned.saturating_add(one.pinned),
-            referenced: self.referenced.saturating_add(one.referenced),
+            tied: self.tied.saturating_add(one.tied),
+            required: self.required.saturating_add(one.required),
             pages: self.pages.saturating_add(one.pages),
             recency: self.recency.saturating_add(one.recency),
         }
@@ -88,8 +87,8 @@ impl Cost {
     fn minus(self, occupant: &Occupant) -> Self {
         let one = Self::of(occupant);
         Self {
-            pinned: self.pinned.saturating_sub(one.pinned),
-            referenced: self.referenced.saturating_sub(one.referenced),
+            tied: self.tied.saturating_sub(one.tied),
+            required: self.required.saturating_sub(one.required),
             pages: self.pages.saturating_sub(one.pages),
             recency: self.recency.saturating_sub(one.recency),
         }
@@ -98,14 +97,10 @@ impl Cost {
     /// Returns what it costs that the allocation of `occupant` leaves.
     fn of(occupant: &Occupant) -> Self {
         let pages = u64::from(occupant.candidate.pages);
-        let standing = occupant.candidate.standing;
+        let rank = occupant.candidate.rank;
         Self {
-            pinned: u64::from(standing == Standing::Pinned),
-            referenced: if standing == Standing::Referenced {
-                pages
-            } else {
-                0
-            },
+            tied: u64::from(!rank.may_leave()),
+            required: if rank.is_required() { pages } else { 0 },
             pages,
             recency: occupant.recency.into(),
         }
@@ -152,7 +147,7 @@ pub fn contiguous(window: &Window, occupants: &mut [Occupant]) -> Result<Range<u
         lowest = place.start;
         let cost = slide.to(&place);
         let better = best.as_ref().is_none_or(|(least, _)| cost < *least);
-        if cost.pinned == 0 && better {
+        if cost.tied == 0 && better {
             best = Some((cost, place));
         }
     }
@@ -165,7 +160,7 @@ pub fn contiguous(window: &Window, occupants: &mut [Occupant]) -> Result<Range<u
 pub fn victims<'a>(
     occupants: &'a [Occupant],
     place: &Range<u32>,
-) -> impl Iterator<Item = Victim> + 'a {
+) -> impl Iterator<Item = Victim<u64>> + 'a {
     let place = place.clone();
     occupants
         .iter()
@@ -247,29 +242,58 @@ fn next_if<'a>(
 #[cfg_attr(CONFIG_KUNIT, kernel::macros::kunit_tests(vidmm_policy_window))]
 #[cfg(any(test, CONFIG_KUNIT))]
 mod tests {
-    use super::Standing::{
-        Pinned,
-        Referenced,
-        Unreferenced, //
+    use super::super::eviction::{
+        Bond,
+        Need,
+        Offer,
+        Rank,
+        Standing, //
     };
     use super::*;
 
-    fn candidate(key: u64, pages: u32, standing: Standing) -> Candidate {
+    /// The ranks of the tests.
+    #[derive(Clone, Copy)]
+    enum Of {
+        Idle,
+        Required,
+        Pinned,
+    }
+    use Of::{
+        Idle,
+        Pinned,
+        Required, //
+    };
+
+    fn rank(of: Of) -> Rank {
+        let idle = Standing {
+            bond: Bond::Loose,
+            need: Need::Idle,
+            offer: Offer::None,
+            priority: 3,
+        };
+        match of {
+            Idle => idle.rank(),
+            Required => Standing {
+                need: Need::Required,
+                ..idle
+            }
+            .rank(),
+            Pinned => idle.rank().tied(Bond::Pinned),
+        }
+    }
+
+    fn candidate(key: u64, pages: u32, of: Of) -> Candidate {
         Candidate {
             key,
             pages,
-            standing,
+            rank: rank(of),
         }
     }
 
     /// An occupant of one run whose recency is its key.
-    fn occupant(key: u64, run: Range<u32>, standing: Standing) -> Occupant {
+    fn occupant(key: u64, run: Range<u32>, of: Of) -> Occupant {
         let pages = run.end - run.start;
-        Occupant::new(
-            candidate(key, pages, standing),
-            run,
-            u32::try_from(key).unwrap(),
-        )
+        Occupant::new(candidate(key, pages, of), run, u32::try_from(key).unwrap())
     }
 
     fn window(pages: u32, align: u32) -> Window {
@@ -282,10 +306,7 @@ mod tests {
 
     #[test]
     fn free_window_costs_nothing() {
-        let mut occupants = [
-            occupant(1, 0..40, Unreferenced),
-            occupant(2, 60..100, Unreferenced),
-        ];
+        let mut occupants = [occupant(1, 0..40, Idle), occupant(2, 60..100, Idle)];
         let place = contiguous(&window(20, 1), &mut occupants).unwrap();
         assert_eq!(place, 40..60);
         assert_eq!(victims(&occupants, &place).count(), 0);
@@ -294,9 +315,9 @@ mod tests {
     #[test]
     fn fewest_pages_leave() {
         let mut occupants = [
-            occupant(1, 0..40, Unreferenced),
-            occupant(2, 60..70, Unreferenced),
-            occupant(3, 70..100, Unreferenced),
+            occupant(1, 0..40, Idle),
+            occupant(2, 60..70, Idle),
+            occupant(3, 70..100, Idle),
         ];
         let place = contiguous(&window(30, 1), &mut occupants).unwrap();
         assert_eq!(place, 40..70);
@@ -306,8 +327,8 @@ mod tests {
     #[test]
     fn required_stay_while_others_suffice() {
         let mut occupants = [
-            occupant(1, 0..50, Unreferenced),
-            occupant(2, 50..60, Referenced),
+            occupant(1, 0..50, Idle),
+            occupant(2, 50..60, Required),
             occupant(3, 60..100, Pinned),
         ];
         assert_eq!(contiguous(&window(10, 1), &mut occupants), Ok(0..10));
@@ -320,31 +341,25 @@ mod tests {
 
     #[test]
     fn oldest_of_equal_windows_leaves() {
-        let mut occupants = [
-            occupant(9, 0..50, Unreferenced),
-            occupant(3, 50..100, Unreferenced),
-        ];
+        let mut occupants = [occupant(9, 0..50, Idle), occupant(3, 50..100, Idle)];
         assert_eq!(contiguous(&window(50, 1), &mut occupants), Ok(50..100));
     }
 
     #[test]
     fn alignment_is_kept() {
-        let mut occupants = [
-            occupant(1, 0..33, Pinned),
-            occupant(2, 63..65, Unreferenced),
-        ];
+        let mut occupants = [occupant(1, 0..33, Pinned), occupant(2, 63..65, Idle)];
         assert_eq!(contiguous(&window(30, 16), &mut occupants), Ok(48..78));
         assert_eq!(contiguous(&window(16, 16), &mut occupants), Ok(80..96));
     }
 
     #[test]
     fn scattered_allocation_counts_once() {
-        let scattered = candidate(7, 12, Unreferenced);
+        let scattered = candidate(7, 12, Idle);
         let mut occupants = [
             Occupant::new(scattered, 4..8, 0),
             Occupant::new(scattered, 20..24, 0),
             Occupant::new(scattered, 30..34, 0),
-            occupant(1, 40..60, Unreferenced),
+            occupant(1, 40..60, Idle),
             occupant(2, 60..100, Pinned),
         ];
         let place = contiguous(&window(40, 1), &mut occupants).unwrap();

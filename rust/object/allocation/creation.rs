@@ -37,9 +37,9 @@ use crate::{
             Target,
             Token, //
         },
+        order::ItemNode,
         presence::Presence,
         residence::Residence,
-        segment::UseNode,
     },
     policy::{
         placement,
@@ -99,7 +99,7 @@ pub(crate) fn create(device: &Arc<Device>, description: &Description) -> Result<
         }
     });
     let mapping_start = token.as_ref().map_or(0, Token::start);
-    let node = UseNode::new(GFP_KERNEL_ACCOUNT)?;
+    let node = ItemNode::new(GFP_KERNEL_ACCOUNT)?;
     let object_id = adapter.next_number();
     let process = client.id();
     let presence = Presence::new(
@@ -135,6 +135,8 @@ pub(crate) fn create(device: &Arc<Device>, description: &Description) -> Result<
             residence <- new_mutex!(Residence::new(node), "Allocation::residence"),
             links <- ListLinks::new(),
             tracker <- AtomicTracker::new(),
+            sunk_links <- ListLinks::new(),
+            sunk_tracker <- AtomicTracker::new(),
             _presence: presence,
         }),
         GFP_KERNEL_ACCOUNT,

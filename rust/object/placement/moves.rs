@@ -54,6 +54,7 @@ impl Mover<'_> {
         let why = self.why(allocation);
         let size = allocation.size();
         let stamp = self.residency.next_stamp();
+        allocation.device().client().turn().lock().used(stamp);
         match &location {
             Location::Segment(id, chain) => {
                 self.announce(allocation, None, self.place_at(*id, chain));
@@ -67,10 +68,7 @@ impl Mover<'_> {
                         Content::Empty => builder.fill(line, segment.runs(chain), why),
                         _ => builder.transfer(line, backing.runs(), segment.runs(chain), why),
                     }
-                    if let Some(node) = residence.take_node() {
-                        segment.enter(stamp, node, allocation.clone());
-                        residence.stamp = stamp;
-                    }
+                    segment.order.enter(allocation, &mut residence, stamp);
                 }
                 if residence.content == Content::Backing {
                     self.paged.bytes_in += size;
@@ -88,10 +86,7 @@ impl Mover<'_> {
                         .map_aperture(self.line, place, backing.runs(), why);
                 }
                 if let Some(segment) = self.residency.segment_mut(id) {
-                    if let Some(node) = residence.take_node() {
-                        segment.enter(stamp, node, allocation.clone());
-                        residence.stamp = stamp;
-                    }
+                    segment.order.enter(allocation, &mut residence, stamp);
                 }
                 usage.add(Sum::Resident(id), size);
                 self.residency.system_bytes += size;
@@ -140,9 +135,7 @@ impl Mover<'_> {
                         let (line, builder) = (self.line, &mut *self.builder);
                         builder.transfer(line, segment.runs(&chain), backing.runs(), why);
                     }
-                    if let Some((node, _)) = segment.leave(residence.stamp) {
-                        residence.give_node(node);
-                    }
+                    segment.order.leave(allocation, &mut residence);
                     segment.give(chain);
                 }
                 residence.content = Content::Backing;
@@ -158,6 +151,7 @@ impl Mover<'_> {
             }
             Location::Nowhere => {}
         }
+        residence.wanted = false;
         residence.pinned_in_system = false;
         residence.gpu_dirty = false;
         residence.settled = residence.settled.max(self.builder.settles(self.line));
@@ -187,9 +181,7 @@ impl Mover<'_> {
             Location::Segment(id, chain) => {
                 if let Some(segment) = self.residency.segment_mut(id) {
                     self.builder.discard(self.line, segment.runs(&chain), why);
-                    if let Some((node, _)) = segment.leave(residence.stamp) {
-                        residence.give_node(node);
-                    }
+                    segment.order.leave(allocation, &mut residence);
                     segment.give(chain);
                 }
                 usage.sub(Sum::Resident(id), size);
@@ -226,9 +218,7 @@ impl Mover<'_> {
             self.builder.unmap_aperture(self.line, at, size, first, why);
         }
         if let Some(segment) = self.residency.segment_mut(id) {
-            if let Some((node, _)) = segment.leave(residence.stamp) {
-                residence.give_node(node);
-            }
+            segment.order.leave(allocation, residence);
             segment.give(chain);
         }
         usage.sub(Sum::Resident(id), size);

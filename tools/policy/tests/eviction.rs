@@ -6,90 +6,49 @@ use std::ops::Range;
 
 use policy::policy::eviction::{
     contiguous,
-    loose,
     victims,
     Candidate,
-    NoRoom,
+    Gathering,
     Occupant,
-    Standing,
+    Rank,
     Victim,
     Window, //
 };
 use proptest::prelude::*;
 
+mod ranks;
 mod soak;
 
-fn standing() -> impl Strategy<Value = Standing> {
-    prop_oneof![
-        4 => Just(Standing::Unreferenced),
-        2 => Just(Standing::Referenced),
-        1 => Just(Standing::Pinned),
-    ]
-}
-
-/// Candidates whose keys are their positions.
-fn candidates() -> impl Strategy<Value = Vec<Candidate>> {
-    let candidate = (0..40_u32, standing());
-    prop::collection::vec(candidate, 0..30).prop_map(|all| {
-        let numbered = all.into_iter().zip(0..);
-        let named = numbered.map(|((pages, standing), key)| Candidate {
-            key,
-            pages,
-            standing,
-        });
-        named.collect()
-    })
-}
-
-/// Pages of the candidates of one standing.
-fn pages_of(candidates: &[Candidate], standing: Standing) -> u32 {
-    let equal = candidates.iter().filter(|one| one.standing == standing);
-    equal.map(|one| one.pages).sum()
-}
+use ranks::rank;
 
 #[test]
-fn loose_victims_are_enough_and_none_too_many() {
-    soak::check(2000, (candidates(), 0..600_u32), |(candidates, need)| {
-        let mut lent = vec![Victim::default(); candidates.len()];
-        let result = loose(need, candidates.iter().copied(), &mut lent);
-        let unreferenced = pages_of(&candidates, Standing::Unreferenced);
-        let referenced = pages_of(&candidates, Standing::Referenced);
-        let Ok(count) = result else {
-            prop_assert_eq!(result, Err(NoRoom::Pages));
-            prop_assert!(unreferenced + referenced < need);
-            return Ok(());
-        };
-        let chosen = &lent[..count];
+fn gathered_victims_are_enough_and_none_too_many() {
+    let case = (prop::collection::vec(0..40_u32, 0..30), 0..600_u32);
+    soak::check(2000, case, |(pages, need)| {
+        let mut lent = vec![Victim::default(); pages.len()];
+        let mut gathering = Gathering::new(need, &mut lent);
+        for (key, pages) in pages.iter().copied().enumerate() {
+            if gathering.is_enough() {
+                break;
+            }
+            prop_assert_eq!(gathering.add(Victim { key, pages }), Ok(()));
+        }
+        let enough = gathering.is_enough();
+        let gathered = gathering.finish();
+        prop_assert_eq!(enough, pages.iter().sum::<u32>() >= need);
+        prop_assert!(enough || gathered.leaving == 0);
+        let chosen = &lent[..gathered.leaving];
         let sum: u32 = chosen.iter().map(|victim| victim.pages).sum();
-        prop_assert!(sum >= need);
+        prop_assert!(!enough || sum >= need);
         for victim in chosen {
             prop_assert!(sum - victim.pages < need, "{:?} leaves in vain", victim);
-            let candidate = candidates[victim.key as usize];
-            prop_assert_eq!(candidate.pages, victim.pages);
-            prop_assert!(candidate.standing != Standing::Pinned);
-            let early = candidate.standing == Standing::Referenced && unreferenced >= need;
-            prop_assert!(!early, "required, but others suffice");
+            prop_assert_eq!(pages[victim.key], victim.pages);
         }
-        // In the order of last use within each rank, so nobody twice.
-        let rank = |victim: &Victim| {
-            let candidate = candidates[victim.key as usize];
-            (candidate.standing == Standing::Referenced, victim.key)
-        };
-        prop_assert!(chosen
-            .windows(2)
-            .all(|pair| rank(&pair[0]) < rank(&pair[1])));
-        Ok(())
-    });
-}
-
-#[test]
-fn loose_victims_need_no_more_places_than_candidates() {
-    let case = (candidates(), 0..300_u32, 0..10_usize);
-    soak::check(1000, case, |(candidates, need, places)| {
-        let mut lent = vec![Victim::default(); places];
-        let result = loose(need, candidates.iter().copied(), &mut lent);
-        let full = places >= candidates.len();
-        prop_assert!(!full || result != Err(NoRoom::Buffer));
+        prop_assert!(chosen.is_sorted_by_key(|victim| victim.key));
+        // Who was gathered and stays can still be named.
+        let mut all: Vec<usize> = lent[..gathered.count].iter().map(|one| one.key).collect();
+        all.sort();
+        prop_assert!(all.into_iter().eq(0..gathered.count));
         Ok(())
     });
 }
@@ -130,10 +89,11 @@ fn cost(
     let mut cost = (0, 0, 0);
     for owner in owners_in(occupants, place) {
         let candidate = candidates[owner];
-        match candidate.standing {
-            Standing::Pinned => return None,
-            Standing::Referenced => cost.0 += u64::from(candidate.pages),
-            Standing::Unreferenced => {}
+        if !candidate.rank.may_leave() {
+            return None;
+        }
+        if candidate.rank.is_required() {
+            cost.0 += u64::from(candidate.pages);
         }
         cost.1 += u64::from(candidate.pages);
         cost.2 += owner as u64;
@@ -141,8 +101,8 @@ fn cost(
     Some(cost)
 }
 
-/// A window that is wanted, the runs and owners in the way, and the standing of each owner.
-type Case = (Window, Vec<(Range<u32>, usize)>, Vec<Standing>);
+/// A window that is wanted, the runs and owners in the way, and the rank of each owner.
+type Case = (Window, Vec<(Range<u32>, usize)>, Vec<Rank>);
 
 fn case() -> impl Strategy<Value = Case> {
     let window = (1..60_u32, 0..6_u32, 0..40_u32, 0..160_u32).prop_map(|window| {
@@ -153,13 +113,13 @@ fn case() -> impl Strategy<Value = Case> {
             within: start..start + length,
         }
     });
-    let standings = prop::collection::vec(standing(), 12);
-    (window, occupants(), standings)
+    let ranks = prop::collection::vec(rank(), 12);
+    (window, occupants(), ranks)
 }
 
 #[test]
 fn window_is_the_cheapest_of_all() {
-    soak::check(2500, case(), |(window, occupants, standings)| {
+    soak::check(2500, case(), |(window, occupants, ranks)| {
         let pages = |owner: usize| {
             let own = occupants.iter().filter(|(_, other)| *other == owner);
             own.map(|(run, _)| run.end - run.start).sum()
@@ -168,7 +128,7 @@ fn window_is_the_cheapest_of_all() {
             .map(|owner| Candidate {
                 key: 100 + owner as u64,
                 pages: pages(owner),
-                standing: standings[owner],
+                rank: ranks[owner],
             })
             .collect();
         // The order in which they are told does not matter.
@@ -190,10 +150,10 @@ fn window_is_the_cheapest_of_all() {
         let expected = best.map(|(_, start)| start..start + window.pages);
         prop_assert_eq!(result.clone().ok(), expected);
         if let Ok(place) = result {
-            let mut leaving: Vec<Victim> = victims(&told, &place).collect();
+            let mut leaving: Vec<Victim<u64>> = victims(&told, &place).collect();
             leaving.sort_by_key(|victim| victim.key);
             let owners = owners_in(&occupants, &place).into_iter();
-            let expected: Vec<Victim> = owners
+            let expected: Vec<Victim<u64>> = owners
                 .map(|owner| Victim {
                     key: candidates[owner].key,
                     pages: candidates[owner].pages,

@@ -15,8 +15,9 @@ use std::ops::Range;
 use policy::policy::eviction::{
     self,
     Candidate,
+    Gathering,
     Occupant,
-    Standing,
+    Rank,
     Victim,
     Window, //
 };
@@ -33,7 +34,13 @@ use proptest::test_runner::{
     TestCaseResult, //
 };
 
+mod ranks;
 mod soak;
+
+use ranks::{
+    rank,
+    IDLE, //
+};
 
 /// What a page without owner holds.
 const POISON: u64 = 0xd1d1_d1d1_d1d1_d1d1;
@@ -82,7 +89,7 @@ struct Allocation {
     align: u32,
     mask: u32,
     preferred: u64,
-    standing: Standing,
+    rank: Rank,
     last_use: u32,
     /// Where it is.
     place: Option<(usize, Chain)>,
@@ -101,7 +108,7 @@ impl Allocation {
         Candidate {
             key,
             pages: self.pages(),
-            standing: self.standing,
+            rank: self.rank,
         }
     }
 }
@@ -191,14 +198,26 @@ impl Adapter {
         let free = self.segments[id].pool.free_pages();
         let need = self.allocations[&key].pages() - free;
         let keys = self.oldest_first(id);
-        let candidates = keys.iter().map(|key| self.allocations[key].candidate(*key));
+        let mut candidates: Vec<Candidate> = keys
+            .iter()
+            .map(|key| self.allocations[key].candidate(*key))
+            .filter(|one| one.rank.may_leave())
+            .collect();
+        candidates.sort_by_key(|one| one.rank);
         let mut victims = vec![Victim::default(); keys.len()];
-        let Ok(count) = eviction::loose(need, candidates.clone(), &mut victims) else {
-            let movable = candidates.filter(|one| one.standing != Standing::Pinned);
-            prop_assert!(movable.map(|one| one.pages).sum::<u32>() < need);
+        let mut gathering = Gathering::new(need, &mut victims);
+        for Candidate { key, pages, .. } in &candidates {
+            if !gathering.is_enough() {
+                let (key, pages) = (*key, *pages);
+                prop_assert_eq!(gathering.add(Victim { key, pages }), Ok(()));
+            }
+        }
+        if !gathering.is_enough() {
+            prop_assert!(candidates.iter().map(|one| one.pages).sum::<u32>() < need);
             return Ok(None);
-        };
-        self.let_go(&victims[..count])?;
+        }
+        let leaving = gathering.finish().leaving;
+        self.let_go(&victims[..leaving])?;
         let chain = self.take(key, choice);
         prop_assert!(chain.is_some(), "the victims were not enough");
         Ok(chain)
@@ -222,7 +241,7 @@ impl Adapter {
         let Ok(place) = eviction::contiguous(&window, &mut occupants) else {
             return Ok(None);
         };
-        let victims: Vec<Victim> = eviction::victims(&occupants, &place).collect();
+        let victims: Vec<Victim<u64>> = eviction::victims(&occupants, &place).collect();
         self.let_go(&victims)?;
         let chain = self.segments[id].pool.take_at(place);
         prop_assert!(chain.is_ok(), "the window is not empty");
@@ -230,11 +249,11 @@ impl Adapter {
     }
 
     /// Moves the victims out.
-    fn let_go(&mut self, victims: &[Victim]) -> TestCaseResult {
+    fn let_go(&mut self, victims: &[Victim<u64>]) -> TestCaseResult {
         let keys: BTreeSet<u64> = victims.iter().map(|victim| victim.key).collect();
         prop_assert_eq!(keys.len(), victims.len(), "somebody leaves twice");
         for key in keys {
-            prop_assert!(self.allocations[&key].standing != Standing::Pinned);
+            prop_assert!(self.allocations[&key].rank.may_leave());
             self.move_out(key);
         }
         Ok(())
@@ -327,7 +346,7 @@ enum Step {
     MakeResident(prop::sample::Index),
     Evict(prop::sample::Index),
     Write(prop::sample::Index, prop::sample::Index),
-    Standing(prop::sample::Index, Standing),
+    Rank(prop::sample::Index, Rank),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -342,18 +361,13 @@ fn step() -> impl Strategy<Value = Step> {
         mask: mask << 1,
         preferred,
     });
-    let standing = prop_oneof![
-        3 => Just(Standing::Unreferenced),
-        2 => Just(Standing::Referenced),
-        1 => Just(Standing::Pinned),
-    ];
     prop_oneof![
         4 => wish.prop_map(Step::Create),
         1 => which().prop_map(Step::Destroy),
         8 => which().prop_map(Step::MakeResident),
         2 => which().prop_map(Step::Evict),
         4 => (which(), which()).prop_map(|(one, page)| Step::Write(one, page)),
-        2 => (which(), standing).prop_map(|(one, standing)| Step::Standing(one, standing)),
+        2 => (which(), rank()).prop_map(|(one, rank)| Step::Rank(one, rank)),
     ]
 }
 
@@ -375,8 +389,8 @@ fn apply(adapter: &mut Adapter, step: Step) -> TestCaseResult {
         }
         Step::Evict(which) => adapter.move_out(of(which)),
         Step::Write(which, page) => write(adapter, of(which), page),
-        Step::Standing(which, standing) => {
-            adapter.allocations.get_mut(&of(which)).unwrap().standing = standing;
+        Step::Rank(which, rank) => {
+            adapter.allocations.get_mut(&of(which)).unwrap().rank = rank;
         }
     }
     adapter.compare()
@@ -396,7 +410,7 @@ fn create(adapter: &mut Adapter, wish: Wish) -> TestCaseResult {
         align: wish.align,
         mask: wish.mask,
         preferred: wish.preferred,
-        standing: Standing::Unreferenced,
+        rank: IDLE.rank(),
         last_use: 0,
         place: None,
     };
