@@ -27,6 +27,7 @@ use crate::{
         adapter::Adapter,
         inject::{
             Destination,
+            EngineFailure,
             Failure,
             Flow,
             OperationName, //
@@ -160,10 +161,12 @@ fn parse_failure(word: &str) -> Result<Failure> {
         .into_iter()
         .find(|name| name.as_str() == word);
     match (operation, word) {
-        (Some(name), _) => Ok(Failure::Operation(name)),
-        (None, "completion") => Ok(Failure::Completion),
-        (None, "buffer-full") => Ok(Failure::BufferFull),
-        (None, "move" | "place" | "preempt" | "engine-reset") => Err(EOPNOTSUPP),
+        (Some(name), _) => Ok(Failure::Engine(EngineFailure::Operation(name))),
+        (None, "completion") => Ok(Failure::Engine(EngineFailure::Completion)),
+        (None, "buffer-full") => Ok(Failure::Engine(EngineFailure::BufferFull)),
+        (None, "move") => Ok(Failure::Move),
+        (None, "place") => Ok(Failure::Place),
+        (None, "preempt" | "engine-reset") => Err(EOPNOTSUPP),
         (None, _) => Err(EINVAL),
     }
 }
@@ -199,9 +202,17 @@ mod tests {
             ("evict 7", Command::Evict(7)),
             (
                 "fail Transfer 2",
-                Command::Fail(Failure::Operation(OperationName::Transfer), 2),
+                Command::Fail(
+                    Failure::Engine(EngineFailure::Operation(OperationName::Transfer)),
+                    2,
+                ),
             ),
-            ("fail completion 1", Command::Fail(Failure::Completion, 1)),
+            (
+                "fail completion 1",
+                Command::Fail(Failure::Engine(EngineFailure::Completion), 1),
+            ),
+            ("fail move 3", Command::Fail(Failure::Move, 3)),
+            ("fail place 0", Command::Fail(Failure::Place, 0)),
         ];
         for (text, command) in commands {
             assert_eq!(Command::parse(text), Ok(command));

@@ -34,9 +34,20 @@ use crate::{
 // What can be disturbed, handed through to the debug files.
 pub(crate) use crate::backend::{
     operation::Name as OperationName,
-    Failure,
+    Failure as EngineFailure,
     Flow, //
 };
+
+/// What can be made to go wrong on purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// Something the backend does.
+    Engine(EngineFailure),
+    /// A search for a place finds no room.
+    Place,
+    /// A move is given up.
+    Move,
+}
 
 /// Where `move` puts an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +113,11 @@ impl Adapter {
 
     /// Lets the next `count` occasions of `failure` go wrong.
     pub(crate) fn inject_failure(&self, failure: Failure, count: u32) {
-        self.backend().fail_next(failure, count);
+        match failure {
+            Failure::Engine(failure) => self.backend().fail_next(failure, count),
+            Failure::Place => self.residency().lock().failing.set_places(count),
+            Failure::Move => self.residency().lock().failing.set_moves(count),
+        }
     }
 
     /// Pushes an allocation out as pressure would.
@@ -111,6 +126,7 @@ impl Adapter {
     ///
     /// - `ENOENT`: no such allocation.
     /// - `EBUSY`: it is pinned.
+    /// - `EIO`: the move failed.
     /// - `EINTR`: a signal; the eviction goes on.
     pub(crate) fn inject_evict(&self, object_id: u64) -> Result {
         let allocation = self.find(object_id)?;
@@ -119,7 +135,7 @@ impl Adapter {
             if allocation.residence().lock().stays() {
                 return Err(EBUSY);
             }
-            mover.leave(allocation.allocation(), trace::Cause::Pressure);
+            mover.leave(allocation.allocation(), trace::Cause::Pressure)?;
             Ok(())
         })?;
         self.make_room();
@@ -134,6 +150,7 @@ impl Adapter {
     /// - `EBUSY`: it never moves from where it is.
     /// - `EINVAL`: a segment outside its set, an offset that is misaligned or too large.
     /// - `ENOSPC`: the place cannot be had without moving others.
+    /// - `EIO`: the move failed.
     /// - `ENOMEM`: no backing pages.
     /// - `EINTR`: a signal; the move goes on.
     pub(crate) fn inject_move(&self, object_id: u64, destination: Destination) -> Result {

@@ -60,8 +60,11 @@ use crate::{
     },
 };
 
+mod failing;
 mod moves;
 mod relocation;
+
+use self::failing::Failing;
 
 /// What `Adapter::residency` protects beside the residency of each allocation.
 pub(crate) struct Residency {
@@ -69,6 +72,8 @@ pub(crate) struct Residency {
     pub(crate) segments: KVec<Segment>,
     /// Bytes pinned in system memory for residency.
     pub(crate) system_bytes: u64,
+    /// What a debug command lets fail.
+    pub(super) failing: Failing,
     /// The time of the last use; a count of uses.
     stamp: u64,
     /// Those who are to leave a segment.
@@ -85,6 +90,18 @@ pub(super) enum Refusal {
     Occupied,
     /// There is no room although everything that may leave has been counted.
     NoPlace,
+    /// The move failed: everything is as before it.
+    GivenUp,
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Occupied => EBUSY,
+            Refusal::NoPlace => ENOSPC,
+            Refusal::GivenUp => EIO,
+        }
+    }
 }
 
 /// What bringing an allocation in has cost.
@@ -143,6 +160,7 @@ impl Residency {
         Ok(Self {
             segments,
             system_bytes: 0,
+            failing: Failing::default(),
             stamp: 0,
             victims: KVVec::from_elem(Victim::default(), pages, GFP_KERNEL)?,
             occupants: KVVec::with_capacity(pages, GFP_KERNEL)?,
@@ -268,6 +286,9 @@ impl Mover<'_> {
     /// Takes a place: one that is free, in the order of preference; if there is none, one that
     /// others leave.
     fn find_place(&mut self, allocation: &Arc<Allocation>) -> Result<Location, Refusal> {
+        if self.residency.failing.takes_place() {
+            return Err(Refusal::NoPlace);
+        }
         let order = placement::order(allocation.preferred(), allocation.segments());
         for choice in order.clone() {
             if let Some(location) = self.take(allocation, choice) {
@@ -279,7 +300,7 @@ impl Mover<'_> {
             match self.make_room(allocation, choice) {
                 Ok(location) => return Ok(location),
                 Err(Refusal::Occupied) => refusal = Refusal::Occupied,
-                Err(Refusal::NoPlace) => {}
+                Err(Refusal::NoPlace | Refusal::GivenUp) => {}
             }
         }
         Err(refusal)
@@ -336,8 +357,15 @@ impl Mover<'_> {
                 let segment = self.residency.segment(id)?;
                 segment.order.get(&victim.key).cloned()
             });
-            if let Some(found) = found {
-                self.leave(&found, trace::Cause::Pressure);
+            let stays = found.is_some_and(|found| {
+                let left = self.leave(&found, trace::Cause::Pressure);
+                left.is_err()
+            });
+            // It is in the way of the search that follows.
+            if let (true, Some(victim)) = (stays, victim) {
+                if let Some(segment) = self.residency.segment_mut(id) {
+                    segment.order.put_back(&victim.key);
+                }
             }
         }
         // Who comes now goes to pages that are still being read: into a buffer of its own.
@@ -354,7 +382,10 @@ impl Mover<'_> {
                 .segment_mut(choice.segment)
                 .and_then(|segment| segment.order.first())
             {
-                self.leave(&first, trace::Cause::Pressure);
+                // One that cannot leave would be met for ever.
+                if self.leave(&first, trace::Cause::Pressure).is_err() {
+                    break;
+                }
             }
         }
         self.builder.flush(self.line);
@@ -430,24 +461,24 @@ impl Mover<'_> {
         }
     }
 
-    fn announce(&self, allocation: &Allocation, from: Option<Place>, to: Option<Place>) {
-        self.trace_move(allocation, from, to, self.cause);
-    }
-
-    fn trace_move(
-        &self,
+    /// Says in the trace that a move is decided.
+    ///
+    /// # Errors
+    ///
+    /// - [`Refusal::GivenUp`]: it fails; the trace says that as well. Nothing has changed.
+    fn begin(
+        &mut self,
         allocation: &Allocation,
         from: Option<Place>,
         to: Option<Place>,
         cause: trace::Cause,
-    ) {
-        trace::residency(|| trace::Residency {
-            allocation: allocation.object_id(),
-            instance: 0,
-            from: from.map_or(trace::Place::NOWHERE, Into::into),
-            to: to.map_or(trace::Place::NOWHERE, Into::into),
-            cause,
-        });
+    ) -> Result<(), Refusal> {
+        trace_move(allocation, from, to, cause);
+        if !self.residency.failing.takes_move() {
+            return Ok(());
+        }
+        trace_move(allocation, to, from, cause);
+        Err(Refusal::GivenUp)
     }
 
     fn step(&self, step: u32, allocation: &Allocation) {
@@ -461,6 +492,21 @@ impl Mover<'_> {
             });
         }
     }
+}
+
+fn trace_move(
+    allocation: &Allocation,
+    from: Option<Place>,
+    to: Option<Place>,
+    cause: trace::Cause,
+) {
+    trace::residency(|| trace::Residency {
+        allocation: allocation.object_id(),
+        instance: 0,
+        from: from.map_or(trace::Place::NOWHERE, Into::into),
+        to: to.map_or(trace::Place::NOWHERE, Into::into),
+        cause,
+    });
 }
 
 /// Returns the segment with this id; system memory is none.

@@ -381,7 +381,9 @@ impl Desk {
                 Wish::Reach => trace::Cause::Pressure,
             }
         };
-        self.mover(adapter, &mut residency, cause)
+        // One that could not leave stays until somebody wants its room.
+        let _ = self
+            .mover(adapter, &mut residency, cause)
             .leave(allocation, cause);
         adapter.make_room();
     }
@@ -554,7 +556,7 @@ impl Desk {
                     scheduler::prepared(self, submission);
                 }
                 Err(Refusal::Occupied) => blocked.push_back(submission),
-                Err(Refusal::NoPlace) => scheduler::fail_memory(submission),
+                Err(Refusal::NoPlace | Refusal::GivenUp) => scheduler::fail_memory(submission),
             }
         }
         self.submissions.push_all_back(&mut blocked);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Coming and leaving: the new place, the operations, and the books, in one step.
+//! Coming, leaving and going elsewhere: the new place, the operations, and the books, in one step.
+//!
+//! A move that fails (`inject fail move`) is given up before its first operation: the trace leads
+//! back, the new place is given back, and the allocation is where it was.
 
 use kernel::sync::Arc;
 
@@ -28,6 +31,7 @@ use crate::{
 };
 
 use super::{
+    trace_move,
     Mover,
     Refusal, //
 };
@@ -37,7 +41,10 @@ impl Mover<'_> {
     ///
     /// # Errors
     ///
-    /// - [`Refusal::NoPlace`]: it has no backing pages; the place is given back.
+    /// - [`Refusal::NoPlace`]: it has no backing pages.
+    /// - [`Refusal::GivenUp`]: the move failed.
+    ///
+    /// The place is given back.
     pub(super) fn come(
         &mut self,
         allocation: &Arc<Allocation>,
@@ -50,6 +57,21 @@ impl Mover<'_> {
             self.give_up(location);
             return Err(Refusal::NoPlace);
         };
+        let to = match &location {
+            Location::Nowhere => None,
+            Location::System => Some(Place::new(SegmentId::SYSTEM, backing.address())),
+            Location::Aperture(chain) => self
+                .residency
+                .aperture()
+                .and_then(|id| self.place_at(id, chain)),
+            Location::Segment(id, chain) => self.place_at(*id, chain),
+        };
+        if let Err(refusal) = self.begin(allocation, None, to, self.cause) {
+            drop(residence.install(backing));
+            drop(residence);
+            self.give_up(location);
+            return Err(refusal);
+        }
         let usage = allocation.device().client().usage();
         let why = self.why(allocation);
         let size = allocation.size();
@@ -57,7 +79,6 @@ impl Mover<'_> {
         allocation.device().client().turn().lock().used(stamp);
         match &location {
             Location::Segment(id, chain) => {
-                self.announce(allocation, None, self.place_at(*id, chain));
                 self.step(2, allocation);
                 if residence.content == Content::Backing {
                     self.adapter.unmap(allocation, &mut residence);
@@ -77,11 +98,9 @@ impl Mover<'_> {
                 residence.content = Content::Segment;
                 usage.add(Sum::Resident(*id), size);
             }
-            Location::Aperture(chain) => {
+            Location::Aperture(_) => {
                 let id = self.residency.aperture().unwrap_or(SegmentId::SYSTEM);
-                let place = self.place_at(id, chain);
-                self.announce(allocation, None, place);
-                if let Some(place) = place {
+                if let Some(place) = to {
                     self.builder
                         .map_aperture(self.line, place, backing.runs(), why);
                 }
@@ -93,8 +112,6 @@ impl Mover<'_> {
                 usage.add(Sum::Resident(SegmentId::SYSTEM), size);
             }
             Location::System => {
-                let place = Place::new(SegmentId::SYSTEM, backing.address());
-                self.announce(allocation, None, Some(place));
                 self.residency.system_bytes += size;
                 usage.add(Sum::Resident(SegmentId::SYSTEM), size);
             }
@@ -114,9 +131,26 @@ impl Mover<'_> {
     }
 
     /// Moves an allocation out of its place, keeping its content.
-    pub(in crate::object) fn leave(&mut self, allocation: &Arc<Allocation>, cause: trace::Cause) {
+    ///
+    /// # Errors
+    ///
+    /// - [`Refusal::GivenUp`]: the move failed, and nobody wishes for it any more.
+    pub(in crate::object) fn leave(
+        &mut self,
+        allocation: &Arc<Allocation>,
+        cause: trace::Cause,
+    ) -> Result<(), Refusal> {
         let mut residence = allocation.residence().lock();
         let from = self.residency.place_of(&residence);
+        if from.is_some() {
+            if let Err(refusal) = self.begin(allocation, from, None, cause) {
+                residence.wish = Wish::None;
+                drop(residence);
+                // Who waits for it to leave asks again.
+                allocation.moved();
+                return Err(refusal);
+            }
+        }
         let location = core::mem::replace(&mut residence.location, Location::Nowhere);
         let usage = allocation.device().client().usage();
         let size = allocation.size();
@@ -124,9 +158,6 @@ impl Mover<'_> {
             allocation: allocation.object_id(),
             cause,
         };
-        if from.is_some() {
-            self.trace_move(allocation, from, None, cause);
-        }
         match location {
             Location::Segment(id, chain) => {
                 self.adapter.unmap(allocation, &mut residence);
@@ -155,11 +186,98 @@ impl Mover<'_> {
         residence.pinned_in_system = false;
         residence.gpu_dirty = false;
         residence.settled = residence.settled.max(self.builder.settles(self.line));
-        if residence.wish != Wish::None {
-            residence.wish = Wish::None;
-        }
+        residence.wish = Wish::None;
         drop(residence);
         allocation.moved();
+        Ok(())
+    }
+
+    /// Moves the content of an allocation from its place in a memory segment straight to another
+    /// one, which was taken for it while it still holds the old one. The old pages are free at once:
+    /// the operations of who comes there next are built later (PAG-14).
+    ///
+    /// It stays as recently used as it was, and what the GPU has written to it since it came stays
+    /// unknown to its backing pages.
+    ///
+    /// # Errors
+    ///
+    /// - [`Refusal::GivenUp`]: the move failed. The new place is given back.
+    /// - [`Refusal::NoPlace`]: it is not in a memory segment, a defect of the caller. As above.
+    pub(in crate::object) fn shift(
+        &mut self,
+        allocation: &Arc<Allocation>,
+        id: SegmentId,
+        chain: Chain,
+        cause: trace::Cause,
+    ) -> Result<(), Refusal> {
+        let mut residence = allocation.residence().lock();
+        let from = self.residency.place_of(&residence);
+        let to = self.place_at(id, &chain);
+        let begun = match residence.location {
+            Location::Segment(..) => self.begin(allocation, from, to, cause),
+            _ => Err(Refusal::NoPlace),
+        };
+        if let Err(refusal) = begun {
+            drop(residence);
+            self.give_up(Location::Segment(id, chain));
+            return Err(refusal);
+        }
+        self.adapter.unmap(allocation, &mut residence);
+        let why = Reason {
+            allocation: allocation.object_id(),
+            cause,
+        };
+        let new = Location::Segment(id, chain);
+        let old = core::mem::replace(&mut residence.location, new);
+        if let (Location::Segment(there, new), Location::Segment(here, old)) =
+            (&residence.location, old)
+        {
+            let there = *there;
+            self.carry(here, &old, there, new, why);
+            self.enter_elsewhere(allocation, &mut residence, here, there);
+            if let Some(segment) = self.residency.segment_mut(here) {
+                segment.give(old);
+            }
+        }
+        residence.settled = residence.settled.max(self.builder.settles(self.line));
+        drop(residence);
+        allocation.moved();
+        Ok(())
+    }
+
+    /// Builds the transfer from the pages `old` of one segment to the pages `new` of another.
+    fn carry(&mut self, here: SegmentId, old: &Chain, there: SegmentId, new: &Chain, why: Reason) {
+        let from = self.residency.segment(here);
+        let to = self.residency.segment(there);
+        if let (Some(from), Some(to)) = (from, to) {
+            self.builder
+                .transfer(self.line, from.runs(old), to.runs(new), why);
+        }
+    }
+
+    /// Carries the place in the order of use, and the sums, over to another segment.
+    fn enter_elsewhere(
+        &mut self,
+        allocation: &Arc<Allocation>,
+        residence: &mut Residence,
+        here: SegmentId,
+        there: SegmentId,
+    ) {
+        if here == there {
+            return;
+        }
+        let usage = allocation.device().client().usage();
+        usage.sub(Sum::Resident(here), allocation.size());
+        usage.add(Sum::Resident(there), allocation.size());
+        let Some(stamp) = residence.key.map(|key| key.stamp()) else {
+            return;
+        };
+        if let Some(segment) = self.residency.segment_mut(here) {
+            segment.order.leave(allocation, residence);
+        }
+        if let Some(segment) = self.residency.segment_mut(there) {
+            segment.order.enter(allocation, residence, stamp);
+        }
     }
 
     /// Takes everything from an allocation that nobody claims any more; its content is given up.
@@ -175,7 +293,7 @@ impl Mover<'_> {
             cause,
         };
         if from.is_some() {
-            self.trace_move(allocation, from, None, cause);
+            trace_move(allocation, from, None, cause);
         }
         match location {
             Location::Segment(id, chain) => {

@@ -26,24 +26,27 @@ use crate::{
 
 use super::{
     Moved,
-    Mover, //
+    Mover,
+    Refusal, //
 };
 
 impl Mover<'_> {
-    /// Moves an allocation where a debug command wants it; brings it in if it is not resident. The
-    /// content goes by way of its backing pages.
+    /// Moves an allocation where a debug command wants it; brings it in if it is not resident.
+    /// Content goes straight from one memory segment to another, otherwise by way of the backing
+    /// pages.
     ///
     /// # Errors
     ///
     /// - `EBUSY`: it never moves from where it is.
     /// - `EINVAL`: a segment outside its set, an offset that is misaligned or too large.
     /// - `ENOSPC`: the place cannot be had without moving others.
+    /// - `EIO`: the move failed.
     pub(in crate::object) fn relocate(
         &mut self,
         allocation: &Arc<Allocation>,
         destination: Destination,
     ) -> Result<Moved> {
-        let current = {
+        let (current, in_memory) = {
             let residence = allocation.residence().lock();
             if residence.fixed > 0 {
                 return Err(EBUSY);
@@ -51,15 +54,30 @@ impl Mover<'_> {
             if residence.pins > 0 {
                 return Ok(Moved::InUse);
             }
-            self.residency.place_of(&residence)
+            let in_memory = matches!(residence.location(), Location::Segment(..));
+            (self.residency.place_of(&residence), in_memory)
         };
         let Some(location) = self.destination(allocation, current, destination)? else {
             return Ok(Moved::Done);
         };
-        self.leave(allocation, trace::Cause::Move);
-        self.come(allocation, location).map_err(|_| ENOMEM)?;
-        Allocation::unpin(allocation, None);
+        match location {
+            Location::Segment(id, chain) if in_memory => {
+                self.shift(allocation, id, chain, trace::Cause::Move)?;
+            }
+            location => self.by_backing(allocation, location)?,
+        }
         Ok(Moved::Done)
+    }
+
+    /// Moves an allocation to a place that was taken for it, by way of its backing pages.
+    fn by_backing(&mut self, allocation: &Arc<Allocation>, to: Location) -> Result<(), Refusal> {
+        if let Err(refusal) = self.leave(allocation, trace::Cause::Move) {
+            self.give_up(to);
+            return Err(refusal);
+        }
+        self.come(allocation, to)?;
+        Allocation::unpin(allocation, None);
+        Ok(())
     }
 
     /// Takes the place that a debug command names; [`None`] if the allocation is there already.
@@ -69,6 +87,9 @@ impl Mover<'_> {
         current: Option<Place>,
         destination: Destination,
     ) -> Result<Option<Location>> {
+        if self.residency.failing.takes_place() {
+            return Err(ENOSPC);
+        }
         let aperture = self.residency.aperture();
         let shape = allocation.shape();
         let named = |id: SegmentId| match aperture {

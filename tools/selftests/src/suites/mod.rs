@@ -25,6 +25,7 @@ pub mod lifetime;
 pub mod lists;
 pub mod lock;
 pub mod mapping;
+pub mod moves;
 pub mod node;
 pub mod paging;
 pub mod paging_buffer;
@@ -71,6 +72,7 @@ pub const ALL: &[&Suite] = &[
     &paging::SUITE,
     &paging_buffer::SUITE,
     &events::SUITE,
+    &moves::SUITE,
     &context::SUITE,
     &command_buffer::SUITE,
     &allocation_list::SUITE,

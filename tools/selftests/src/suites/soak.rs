@@ -17,6 +17,7 @@ use super::{
         killed_client_leaves_nothing,
         objects_used_by_many_threads_can_be_closed, //
     },
+    moves::failing_steps_leak_nothing,
     paging::reused_memory_shows_no_foreign_data,
     paging_queue::work_that_waits_for_the_paging_value_is_right,
     random_model::{
@@ -42,6 +43,7 @@ pub const SUITE: Suite = Suite {
         "" work_under_pressure_matches_the_model,
         "" work_with_forced_moves_matches_the_model,
         "" running_writer_loses_nothing_while_memory_moves,
+        "" failing_steps_leak_nothing,
         "" reused_memory_shows_no_foreign_data,
         "" work_that_waits_for_the_paging_value_is_right,
         "" list_rewritten_during_the_call_is_never_trusted,
