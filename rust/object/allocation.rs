@@ -434,10 +434,10 @@ impl Allocation {
         .rank()
     }
 
-    /// Returns whether its rank is lower than its key says.
+    /// Returns whether its rank is lower than it stands.
     fn is_sunk(&self, residence: &Residence) -> bool {
-        let key = residence.key.as_ref();
-        key.is_some_and(|key| self.rank(residence) < key.rank())
+        let entry = residence.entry.as_ref();
+        entry.is_some_and(|entry| self.rank(residence) < entry.rank())
     }
 
     /// Makes sure that it leaves when its turn has come. To be called, with no lock above rank 1, after

@@ -2,12 +2,16 @@
 
 //! In which order allocations leave a segment.
 //!
-//! Each segment keeps who lies in it in an [`Order`] of two trees:
+//! Each segment keeps who lies in it in an [`Order`] of three trees:
 //!
 //! | tree | key | answers |
 //! |---|---|---|
-//! | `items` | client, rank, last use | who of this client leaves first |
-//! | `heads` | rank of that one with the budget of the client, last use by the client, client | which client is next |
+//! | `items` | client, rank, last use | which rank is this client's lowest, and who of it was used longest ago |
+//! | `forecasts` | client, rank, expected use | who of them is expected last, or most overdue |
+//! | `heads` | lowest rank, with the budget of the client; last use by the client; client | which clients to ask |
+//!
+//! Those clients that have the lowest rank of all are asked, the ones that were idle for longest first and
+//! no more than [`ASKED`]; the policy chooses from whom they name ([`Order::choose`]).
 //!
 //! So what is true of a whole client, its budget and when it ran last, is written down in one place
 //! per segment, however many allocations it has. Choosing a victim, and every change of a rank, is
@@ -17,14 +21,14 @@
 //!
 //! A rank depends on things that change often and elsewhere: pins, submissions, offers. The rank in
 //! the key is therefore only a lower bound of the true one. Whoever is met at the front is looked
-//! at, and if its true rank is higher it is put where it belongs and the next one is met ([`Order::first`]).
+//! at, and if its true rank is higher it is put where it belongs and the next one is met.
 //! A change that raises a rank thus costs nothing until it matters, and then one step down the tree; no
 //! change is paid for twice. A change that lowers a rank is told: the allocation goes to a list that is
 //! worked off before victims are chosen ([`Allocation::sink`], [`Sunk`]), and only if its key really is too
 //! high, which it can only be after it was met once. The last use of a client in `heads` is a bound in the
 //! same way.
 //!
-//! Nothing here allocates: an allocation brings the node of `items`, a client one node of `heads` per
+//! Nothing here allocates: an allocation brings a node for each of the first two trees, a client one node of `heads` per
 //! segment, both made when they are.
 //!
 //! # Locking
@@ -58,21 +62,47 @@ use crate::{
         residence::Residence, //
     },
     policy::eviction::{
+        Ballot,
         Bond,
         Budget,
-        Rank, //
+        Contest,
+        Pace,
+        Poll,
+        Rank,
+        Use, //
     },
+    units::PAGE_BYTES,
 };
 
-/// Where an allocation stands in the order of its segment.
+/// How many clients are asked for a victim.
+const ASKED: usize = 16;
+
+/// A key in one of the orders of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     /// Its client.
     client: u64,
     /// A lower bound of its rank.
     rank: Rank,
-    /// When it was used last; nobody else was used at that time.
-    stamp: u64,
+    /// When it was used last, or is expected to be used; in the time of its client.
+    time: u64,
+    /// Its number.
+    number: u64,
+}
+
+/// Where an allocation stands in the order of its segment. In its residence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// Among those in the order of last use.
+    item: Key,
+    /// Among those in the order of expected use, if it is expected.
+    forecast: Option<Key>,
+}
+
+/// Memory for one allocation in an order.
+pub(crate) struct EntryNodes {
+    item: Option<ItemNode>,
+    forecast: Option<ItemNode>,
 }
 
 /// Where a client stands in the order of a segment.
@@ -86,8 +116,8 @@ struct Head {
     client: u64,
 }
 
-/// Memory for one allocation in an order.
-pub(crate) type ItemNode = RBTreeNodeReservation<Key, Arc<Allocation>>;
+/// Memory for one key.
+type ItemNode = RBTreeNodeReservation<Key, Arc<Allocation>>;
 /// Memory for one client in an order.
 type HeadNode = RBTreeNodeReservation<Head, ()>;
 
@@ -95,8 +125,8 @@ type HeadNode = RBTreeNodeReservation<Head, ()>;
 pub(super) struct Turn {
     /// How its usage compares with its budget.
     budget: Budget,
-    /// When it used anything last.
-    active: u64,
+    /// Its time, and how good forecasts are.
+    pace: Pace,
     /// Where it stands in each segment.
     slots: KVec<Slot>,
 }
@@ -126,14 +156,9 @@ impl Turn {
         }
         Ok(Self {
             budget: Budget::Within,
-            active: 0,
+            pace: Pace::default(),
             slots,
         })
-    }
-
-    /// Notes that the client has used something at the time `stamp`.
-    pub(super) fn used(&mut self, stamp: u64) {
-        self.active = stamp;
     }
 
     /// Notes how the usage compares with the budget; says whether that is news. Then
@@ -143,12 +168,59 @@ impl Turn {
     }
 }
 
+/// The time of the adapter, counted in pages that were used, and what was learned from it.
+pub(crate) struct Uses {
+    clock: u64,
+    /// Pages of all memory segments.
+    pages: u64,
+    contest: Contest,
+}
+
+impl Uses {
+    /// Begins for an adapter whose memory segments have so many bytes.
+    pub(super) fn new(bytes: u64) -> Self {
+        Self {
+            clock: 0,
+            pages: bytes / PAGE_BYTES,
+            contest: Contest::new(),
+        }
+    }
+
+    /// Notes that an allocation is used.
+    pub(super) fn note(&mut self, allocation: &Allocation, residence: &mut Residence, how: Use) {
+        let pages = allocation.size() / PAGE_BYTES;
+        self.clock = self.clock.saturating_add(pages);
+        let now = allocation.device().client().turn().lock().pace.used(
+            self.clock,
+            pages,
+            Pace::grace(self.pages),
+        );
+        residence.history.used(now, how);
+        self.contest.used(allocation.object_id());
+    }
+}
+
 /// Who lies in one segment.
 pub(crate) struct Order {
     /// The number of the segment among those of the adapter, from 0 on.
     index: usize,
     items: RBTree<Key, Arc<Allocation>>,
+    forecasts: RBTree<Key, Arc<Allocation>>,
     heads: RBTree<Head, ()>,
+}
+
+impl EntryNodes {
+    /// Takes memory.
+    ///
+    /// # Errors
+    ///
+    /// - `ENOMEM`: no memory.
+    pub(super) fn new() -> Result<Self> {
+        Ok(Self {
+            item: Some(ItemNode::new(GFP_KERNEL_ACCOUNT)?),
+            forecast: Some(ItemNode::new(GFP_KERNEL_ACCOUNT)?),
+        })
+    }
 }
 
 impl Order {
@@ -157,53 +229,28 @@ impl Order {
         Self {
             index,
             items: RBTree::new(),
+            forecasts: RBTree::new(),
             heads: RBTree::new(),
         }
     }
 
-    /// Enters an allocation that was used last at the time `stamp`.
-    pub(super) fn enter(
-        &mut self,
-        allocation: &Arc<Allocation>,
-        residence: &mut Residence,
-        stamp: u64,
-    ) {
-        let Some(node) = residence.take_node() else {
-            return;
-        };
-        let client = allocation.device().client();
-        let key = Key {
-            client: client.id(),
-            rank: allocation.rank(residence).tied(Bond::Loose),
-            stamp,
-        };
-        residence.key = Some(key);
-        self.items.insert(node.into_node(key, allocation.clone()));
-        self.settle(client);
+    /// Enters an allocation, as one that may leave.
+    pub(super) fn enter(&mut self, allocation: &Arc<Allocation>, residence: &mut Residence) {
+        let rank = allocation.rank(residence).tied(Bond::Loose);
+        self.insert(allocation, residence, rank);
+        self.settle(allocation.device().client());
     }
 
     /// Takes an allocation out, if it is in.
     pub(super) fn leave(&mut self, allocation: &Allocation, residence: &mut Residence) {
-        let node = residence
-            .key
-            .take()
-            .and_then(|key| self.items.remove_node(&key));
-        if let Some(node) = node {
-            // Somebody else knows the allocation, too: this is not the last reference.
-            residence.give_node(node.into_reservation());
-            self.settle(allocation.device().client());
-        }
+        self.remove(residence);
+        self.settle(allocation.device().client());
     }
 
-    /// Makes an allocation the one used last.
-    pub(super) fn touch(
-        &mut self,
-        allocation: &Arc<Allocation>,
-        residence: &mut Residence,
-        stamp: u64,
-    ) {
+    /// Puts an allocation that was used where it belongs now, as one that may leave.
+    pub(super) fn touch(&mut self, allocation: &Arc<Allocation>, residence: &mut Residence) {
         let rank = allocation.rank(residence).tied(Bond::Loose);
-        self.place(allocation, residence, |key| Key { rank, stamp, ..key });
+        self.place(allocation, residence, rank);
     }
 
     /// Puts an allocation where its rank belongs; returns that.
@@ -213,27 +260,57 @@ impl Order {
         residence: &mut Residence,
     ) -> Rank {
         let rank = allocation.rank(residence);
-        self.place(allocation, residence, |key| Key { rank, ..key });
+        if residence.entry.is_some_and(|entry| entry.rank() != rank) {
+            self.place(allocation, residence, rank);
+        }
         rank
     }
 
-    /// Changes the key of an allocation, if it is in.
-    fn place(
-        &mut self,
-        allocation: &Arc<Allocation>,
-        residence: &mut Residence,
-        change: impl FnOnce(Key) -> Key,
-    ) {
-        let Some(old) = residence.key else { return };
-        let new = change(old);
-        if new == old {
-            return;
-        }
-        if let Some(node) = self.items.remove_node(&old) {
-            let node = node.into_reservation();
-            self.items.insert(node.into_node(new, allocation.clone()));
-            residence.key = Some(new);
+    /// Changes where an allocation stands, if it is in.
+    fn place(&mut self, allocation: &Arc<Allocation>, residence: &mut Residence, rank: Rank) {
+        if residence.entry.is_some() {
+            self.remove(residence);
+            self.insert(allocation, residence, rank);
             self.settle(allocation.device().client());
+        }
+    }
+
+    /// Enters an allocation that is not in.
+    fn insert(&mut self, allocation: &Arc<Allocation>, residence: &mut Residence, rank: Rank) {
+        let history = residence.history;
+        let key = |time| Key {
+            client: allocation.device().client().id(),
+            rank,
+            time,
+            number: allocation.object_id(),
+        };
+        let item = key(history.last());
+        let forecast = history.expected().map(key);
+        if let Some(node) = residence.nodes.item.take() {
+            self.items.insert(node.into_node(item, allocation.clone()));
+        }
+        if let Some(key) = forecast {
+            if let Some(node) = residence.nodes.forecast.take() {
+                self.forecasts
+                    .insert(node.into_node(key, allocation.clone()));
+            }
+        }
+        residence.entry = Some(Entry { item, forecast });
+    }
+
+    /// Takes an allocation out. Somebody else knows it, too: these are not the last references.
+    fn remove(&mut self, residence: &mut Residence) {
+        let Some(entry) = residence.entry.take() else {
+            return;
+        };
+        if let Some(node) = self.items.remove_node(&entry.item) {
+            residence.nodes.item = Some(node.into_reservation());
+        }
+        let forecast = entry
+            .forecast
+            .and_then(|key| self.forecasts.remove_node(&key));
+        if let Some(node) = forecast {
+            residence.nodes.forecast = Some(node.into_reservation());
         }
     }
 
@@ -241,7 +318,7 @@ impl Order {
     pub(super) fn settle(&mut self, client: &Client) {
         let first = self.first_of(client.id());
         let mut turn = client.turn().lock();
-        let (budget, active) = (turn.budget, turn.active);
+        let (budget, active) = (turn.budget, turn.pace.active());
         let head = first.map(|key| Head {
             rank: key.rank.with(budget),
             active,
@@ -256,28 +333,125 @@ impl Order {
         }
     }
 
-    /// Returns the one that leaves first and its key, or what ties it if nobody may leave;
-    /// [`None`] if nobody is there.
-    pub(super) fn first(&mut self) -> Option<Result<(Key, Arc<Allocation>), Bond>> {
+    /// Returns who leaves next, or what ties those with the lowest rank if nobody may leave; [`None`]
+    /// if nobody is there.
+    pub(super) fn choose(&mut self, uses: &mut Uses) -> Option<Result<Arc<Allocation>, Bond>> {
         loop {
-            let head = *self.heads.cursor_front()?.current().0;
-            let key = self.first_of(head.client)?;
-            let allocation = self.items.get(&key)?.clone();
-            let rank = self.rerank(&allocation, &mut allocation.residence().lock());
-            if rank != key.rank || self.refresh(allocation.device().client(), head) {
+            let front = *self.heads.cursor_front()?.current().0;
+            if self.correct(front) {
                 continue;
             }
-            return Some(match rank.bond() {
-                Bond::Loose => Ok((key, allocation)),
-                bond => Err(bond),
-            });
+            if !front.rank.may_leave() {
+                return Some(Err(front.rank.bond()));
+            }
+            if let Some(chosen) = self.ask(front.rank, uses) {
+                return Some(Ok(chosen));
+            }
         }
     }
 
-    /// Corrects the time of use of a client that is met at the front; says whether it was outdated.
+    /// Asks the clients of this lowest rank; [`None`] if one of them turns out to have none of it.
+    fn ask(&mut self, rank: Rank, uses: &mut Uses) -> Option<Arc<Allocation>> {
+        let mut poll = Poll::new();
+        let mut next = Head {
+            rank,
+            active: 0,
+            client: 0,
+        };
+        for _ in 0..ASKED {
+            let Some(cursor) = self.heads.cursor_lower_bound(&next) else {
+                break;
+            };
+            let head = *cursor.current().0;
+            if head.rank != rank {
+                break;
+            }
+            if self.correct(head) {
+                return None;
+            }
+            poll.add(self.ballot(head, uses)?);
+            next = Head {
+                client: head.client.saturating_add(1),
+                ..head
+            };
+        }
+        let Uses {
+            clock,
+            pages,
+            contest,
+        } = uses;
+        let key = poll.finish(contest, *clock, Pace::patience(*pages))?;
+        self.items.get(&key).cloned()
+    }
+
+    /// Returns whom a client names; [`None`] if one of them had another rank, which is corrected.
+    fn ballot(&mut self, head: Head, uses: &mut Uses) -> Option<Ballot<Key>> {
+        let first = self.first_of(head.client)?;
+        let oldest = self.items.get(&first)?.clone();
+        let pace = {
+            let mut turn = oldest.device().client().turn().lock();
+            turn.pace.learn(uses.contest.verdict(head.client));
+            turn.pace
+        };
+        let mut ballot = Ballot::new(head.client, &pace, uses.clock, Pace::grace(uses.pages));
+        {
+            let residence = oldest.residence().lock();
+            ballot.longest_ago(first, first.number, &residence.history);
+        }
+        for key in self.ends_of(first.client, first.rank).into_iter().flatten() {
+            let allocation = self.forecasts.get(&key)?.clone();
+            let mut residence = allocation.residence().lock();
+            if self.rerank(&allocation, &mut residence) != first.rank {
+                return None;
+            }
+            let item = residence.entry.map(|entry| entry.item)?;
+            ballot.expected(item, key.number, &residence.history);
+        }
+        Some(ballot)
+    }
+
+    /// Returns who of a client and rank is expected first and last.
+    fn ends_of(&self, client: u64, rank: Rank) -> [Option<Key>; 2] {
+        let within = |key: &Key| (key.client, key.rank) == (client, rank);
+        let low = Key {
+            client,
+            rank,
+            ..Key::default()
+        };
+        let high = Key {
+            time: u64::MAX,
+            number: u64::MAX,
+            ..low
+        };
+        let first = self.forecasts.cursor_lower_bound(&low);
+        let first = first.map(|cursor| *cursor.current().0).filter(within);
+        let last = match self.forecasts.cursor_lower_bound(&high) {
+            Some(cursor) => cursor.peek_prev().map(|(key, _)| *key),
+            None => self
+                .forecasts
+                .cursor_back()
+                .map(|cursor| *cursor.current().0),
+        };
+        [first, last.filter(within)]
+    }
+
+    /// Corrects what is outdated of a client's first allocation and its time of use; says whether
+    /// anything was.
+    fn correct(&mut self, head: Head) -> bool {
+        let Some(first) = self.first_of(head.client) else {
+            return false;
+        };
+        let Some(allocation) = self.items.get(&first).cloned() else {
+            return false;
+        };
+        let rank = self.rerank(&allocation, &mut allocation.residence().lock());
+        rank != first.rank || self.refresh(allocation.device().client(), head)
+    }
+
+    /// Corrects the time of use of a client; says whether it was outdated.
     fn refresh(&mut self, client: &Client, head: Head) -> bool {
         let mut turn = client.turn().lock();
-        let active = turn.active;
+        let active = turn.pace.active();
         if active == head.active {
             return false;
         }
@@ -292,7 +466,7 @@ impl Order {
         let mut residence = allocation.residence().lock();
         residence.wanted = true;
         self.rerank(allocation, &mut residence);
-        residence.key
+        residence.entry.map(|entry| entry.item)
     }
 
     /// Puts one back that was set aside.
@@ -327,15 +501,10 @@ impl Order {
     }
 }
 
-impl Key {
+impl Entry {
     /// Returns the lower bound of the rank.
     pub(super) fn rank(&self) -> Rank {
-        self.rank
-    }
-
-    /// Returns when it was used last.
-    pub(super) fn stamp(&self) -> u64 {
-        self.stamp
+        self.item.rank
     }
 }
 

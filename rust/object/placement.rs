@@ -23,7 +23,10 @@ use crate::{
         adapter::Adapter,
         allocation::Allocation,
         client::Client,
-        order::Key,
+        order::{
+            Key,
+            Uses, //
+        },
         paging::{
             Builder,
             Line,
@@ -46,6 +49,7 @@ use crate::{
             Budget,
             Gathering,
             Occupant,
+            Use,
             Victim, //
         },
         placement::{
@@ -74,8 +78,8 @@ pub(crate) struct Residency {
     pub(crate) system_bytes: u64,
     /// What a debug command lets fail.
     pub(super) failing: Failing,
-    /// The time of the last use; a count of uses.
-    stamp: u64,
+    /// When everybody used anything.
+    uses: Uses,
     /// Those who are to leave a segment.
     victims: KVVec<Victim<Key>>,
     /// Who lies where in a segment, and their keys.
@@ -144,6 +148,16 @@ pub(super) enum Behalf {
     },
 }
 
+impl Behalf {
+    /// Returns what an allocation is used for then.
+    fn how(self) -> Use {
+        match self {
+            Behalf::Work => Use::Worked,
+            Behalf::Command { .. } => Use::Asked,
+        }
+    }
+}
+
 impl Residency {
     /// Returns the residency of an adapter on which everything is free.
     ///
@@ -157,11 +171,15 @@ impl Residency {
         let pages = segments.iter().map(Segment::pages).max().unwrap_or(0);
         // CAST: `usize` has 64 bits wherever this driver runs.
         let pages = pages as usize;
+        let memory = segments
+            .iter()
+            .filter(|segment| segment.kind == SegmentKind::Memory)
+            .fold(0, |sum, segment| segment.bytes().saturating_add(sum));
         Ok(Self {
             segments,
             system_bytes: 0,
             failing: Failing::default(),
-            stamp: 0,
+            uses: Uses::new(memory),
             victims: KVVec::from_elem(Victim::default(), pages, GFP_KERNEL)?,
             occupants: KVVec::with_capacity(pages, GFP_KERNEL)?,
             keys: KVVec::with_capacity(pages, GFP_KERNEL)?,
@@ -198,11 +216,6 @@ impl Residency {
             Location::Aperture(chain) => self.segment(self.aperture()?)?.place_in(chain, 0),
             Location::Segment(id, chain) => self.segment(*id)?.place_in(chain, 0),
         }
-    }
-
-    fn next_stamp(&mut self) -> u64 {
-        self.stamp += 1;
-        self.stamp
     }
 
     #[cfg_attr(not(CONFIG_KUNIT), expect(dead_code))]
@@ -276,10 +289,10 @@ impl Mover<'_> {
             Location::Aperture(_) => self.residency.aperture(),
             Location::System | Location::Nowhere => None,
         };
-        let stamp = self.residency.next_stamp();
-        allocation.device().client().turn().lock().used(stamp);
+        let how = self.behalf.how();
+        self.residency.uses.note(allocation, residence, how);
         if let Some(segment) = id.and_then(|id| self.residency.segment_mut(id)) {
-            segment.order.touch(allocation, residence, stamp);
+            segment.order.touch(allocation, residence);
         }
     }
 
@@ -377,11 +390,11 @@ impl Mover<'_> {
     pub(super) fn evacuate(&mut self, allocation: &Allocation) {
         let order = placement::order(allocation.preferred(), allocation.segments());
         for choice in order {
-            while let Some(Ok((_, first))) = self
-                .residency
-                .segment_mut(choice.segment)
-                .and_then(|segment| segment.order.first())
-            {
+            loop {
+                let Residency { segments, uses, .. } = &mut *self.residency;
+                let segment = find(segments, choice.segment);
+                let first = segment.and_then(|segment| segment.order.choose(uses));
+                let Some(Ok(first)) = first else { break };
                 // One that cannot leave would be met for ever.
                 if self.leave(&first, trace::Cause::Pressure).is_err() {
                     break;
@@ -395,14 +408,17 @@ impl Mover<'_> {
     fn choose_loose(&mut self, id: SegmentId, need: Option<u32>) -> Result<usize, Refusal> {
         let need = need.ok_or(Refusal::NoPlace)?;
         let Residency {
-            segments, victims, ..
+            segments,
+            victims,
+            uses,
+            ..
         } = &mut *self.residency;
         let segment = find(segments, id).ok_or(Refusal::NoPlace)?;
         let mut gathering = Gathering::new(need, victims);
         let mut refusal = None;
         while !gathering.is_enough() && refusal.is_none() {
-            refusal = match segment.order.first() {
-                Some(Ok((_, first))) => {
+            refusal = match segment.order.choose(uses) {
+                Some(Ok(first)) => {
                     let pages = Segment::pages_at(first.residence().lock().location());
                     let key = segment.order.set_aside(&first).unwrap_or_default();
                     let added = gathering.add(Victim { key, pages });
@@ -427,12 +443,11 @@ impl Mover<'_> {
             victims,
             occupants,
             keys,
-            stamp,
             ..
         } = &mut *self.residency;
         let segment = find(segments, id).ok_or(Refusal::NoPlace)?;
         let window = segment.window(shape).ok_or(Refusal::NoPlace)?;
-        segment.map_out(occupants, keys, *stamp);
+        segment.map_out(occupants, keys);
         let Ok(place) = eviction::contiguous(&window, occupants) else {
             return Err(refusal(segment));
         };

@@ -21,13 +21,14 @@ use crate::{
     object::{
         backing::Backing,
         order::{
-            ItemNode,
-            Key, //
+            Entry,
+            EntryNodes, //
         },
     },
     policy::{
         eviction::{
             Bond,
+            History,
             Need,
             Offer, //
         },
@@ -106,17 +107,20 @@ pub(crate) struct Residence {
     pub(super) pinned_in_system: bool,
     /// Whether the GPU may have written it since it came.
     pub(super) gpu_dirty: bool,
-    /// Its key in the order of the segment where it lies.
-    pub(super) key: Option<Key>,
+    /// How it was used, also while it is not resident.
+    pub(super) history: History,
+    /// Where it stands in the order of the segment where it lies.
+    pub(super) entry: Option<Entry>,
+    /// Memory for that.
+    pub(super) nodes: EntryNodes,
     /// Whether it is forgotten already.
     gone: bool,
     backing: Option<Backing>,
-    node: Option<ItemNode>,
 }
 
 impl Residence {
     /// Returns the residency of a new allocation: nowhere, without content.
-    pub(super) fn new(node: ItemNode) -> Self {
+    pub(super) fn new(nodes: EntryNodes) -> Self {
         Self {
             location: Location::Nowhere,
             content: Content::Empty,
@@ -133,10 +137,11 @@ impl Residence {
             mapped: false,
             pinned_in_system: false,
             gpu_dirty: false,
-            key: None,
+            history: History::default(),
+            entry: None,
+            nodes,
             gone: false,
             backing: None,
-            node: Some(node),
         }
     }
 
@@ -182,16 +187,6 @@ impl Residence {
             0 => Need::Idle,
             _ => Need::Required,
         }
-    }
-
-    /// Takes the node for the order of a segment.
-    pub(super) fn take_node(&mut self) -> Option<ItemNode> {
-        self.node.take()
-    }
-
-    /// Gives the node back.
-    pub(super) fn give_node(&mut self, node: ItemNode) {
-        self.node = Some(node);
     }
 
     /// Returns whether it is resident.

@@ -258,8 +258,8 @@ impl Segment {
     }
 
     /// Lists all runs that somebody has, and the keys of those who have them; the key of a candidate
-    /// is its index there. Both have room for one entry per page. `now` is the time of the last use.
-    pub(super) fn map_out(&self, runs: &mut KVVec<Occupant>, keys: &mut KVVec<Key>, now: u64) {
+    /// is its index there. Both have room for one entry per page.
+    pub(super) fn map_out(&self, runs: &mut KVVec<Occupant>, keys: &mut KVVec<Key>) {
         runs.clear();
         keys.clear();
         for ((key, allocation), index) in self.order.iter().zip(0..) {
@@ -269,11 +269,11 @@ impl Segment {
                 pages: Self::pages_at(residence.location()),
                 rank: allocation.rank(&residence),
             };
-            let age = u32::try_from(now.saturating_sub(key.stamp())).unwrap_or(u32::MAX);
             if let Location::Segment(_, chain) | Location::Aperture(chain) = residence.location() {
                 for run in self.pool.runs(chain) {
-                    let occupant = Occupant::new(candidate, run, u32::MAX - age);
-                    let _ = runs.push_within_capacity(occupant);
+                    // Within a client and rank in the order of last use.
+                    let recency = u32::try_from(index).unwrap_or(u32::MAX);
+                    let _ = runs.push_within_capacity(Occupant::new(candidate, run, recency));
                 }
             }
             let _ = keys.push_within_capacity(*key);

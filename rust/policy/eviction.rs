@@ -10,17 +10,43 @@
 //! The ranks are the same for both ([`Rank`], RES-17, RES-18), and nobody leaves in vain: without
 //! any one of the victims there would be too little room.
 //!
+//! Among those of one rank [`poll`] asks whose next use is farthest away, by what is known of their
+//! past ([`forecast`]), in the time of each client ([`pace`]); [`contest`] sees to it that forecasts
+//! are trusted where they are good.
+//!
 //! Both answer with names. The caller then moves the victims out; nothing has changed until then.
 
+mod contest;
+mod forecast;
+mod pace;
+mod poll;
 mod rank;
 
-pub use self::rank::{
-    Bond,
-    Budget,
-    Need,
-    Offer,
-    Rank,
-    Standing, //
+pub use self::{
+    contest::{
+        Contest,
+        Duel, //
+    },
+    forecast::{
+        History,
+        Use, //
+    },
+    pace::{
+        Moment,
+        Pace, //
+    },
+    poll::{
+        Ballot,
+        Poll, //
+    },
+    rank::{
+        Bond,
+        Budget,
+        Need,
+        Offer,
+        Rank,
+        Standing, //
+    },
 };
 pub use super::window::{
     contiguous,

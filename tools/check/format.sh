@@ -14,7 +14,7 @@ mode=--check
 failed=0
 
 roots=(rust/vidmm.rs)
-for root in tools/*/src/main.rs tools/*/src/lib.rs tools/*/tests/*.rs tools/*/build.rs tools/bench/peers/*.rs; do
+for root in tools/*/src/main.rs tools/*/src/lib.rs tools/*/tests/*.rs tools/*/examples/*.rs tools/*/build.rs tools/bench/peers/*.rs; do
 	[ -e "$root" ] && roots+=("$root")
 done
 visited=$(mktemp)

@@ -37,7 +37,7 @@ use crate::{
             Target,
             Token, //
         },
-        order::ItemNode,
+        order::EntryNodes,
         presence::Presence,
         residence::Residence,
     },
@@ -99,7 +99,7 @@ pub(crate) fn create(device: &Arc<Device>, description: &Description) -> Result<
         }
     });
     let mapping_start = token.as_ref().map_or(0, Token::start);
-    let node = ItemNode::new(GFP_KERNEL_ACCOUNT)?;
+    let nodes = EntryNodes::new()?;
     let object_id = adapter.next_number();
     let process = client.id();
     let presence = Presence::new(
@@ -132,7 +132,7 @@ pub(crate) fn create(device: &Arc<Device>, description: &Description) -> Result<
             mapping_start,
             name <- name::Slot::new(),
             token <- new_mutex!(None, "Allocation::token"),
-            residence <- new_mutex!(Residence::new(node), "Allocation::residence"),
+            residence <- new_mutex!(Residence::new(nodes), "Allocation::residence"),
             links <- ListLinks::new(),
             tracker <- AtomicTracker::new(),
             sunk_links <- ListLinks::new(),

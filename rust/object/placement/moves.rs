@@ -75,8 +75,8 @@ impl Mover<'_> {
         let usage = allocation.device().client().usage();
         let why = self.why(allocation);
         let size = allocation.size();
-        let stamp = self.residency.next_stamp();
-        allocation.device().client().turn().lock().used(stamp);
+        let how = self.behalf.how();
+        self.residency.uses.note(allocation, &mut residence, how);
         match &location {
             Location::Segment(id, chain) => {
                 self.step(2, allocation);
@@ -89,7 +89,7 @@ impl Mover<'_> {
                         Content::Empty => builder.fill(line, segment.runs(chain), why),
                         _ => builder.transfer(line, backing.runs(), segment.runs(chain), why),
                     }
-                    segment.order.enter(allocation, &mut residence, stamp);
+                    segment.order.enter(allocation, &mut residence);
                 }
                 if residence.content == Content::Backing {
                     self.paged.bytes_in += size;
@@ -105,7 +105,7 @@ impl Mover<'_> {
                         .map_aperture(self.line, place, backing.runs(), why);
                 }
                 if let Some(segment) = self.residency.segment_mut(id) {
-                    segment.order.enter(allocation, &mut residence, stamp);
+                    segment.order.enter(allocation, &mut residence);
                 }
                 usage.add(Sum::Resident(id), size);
                 self.residency.system_bytes += size;
@@ -269,14 +269,14 @@ impl Mover<'_> {
         let usage = allocation.device().client().usage();
         usage.sub(Sum::Resident(here), allocation.size());
         usage.add(Sum::Resident(there), allocation.size());
-        let Some(stamp) = residence.key.map(|key| key.stamp()) else {
+        if residence.entry.is_none() {
             return;
-        };
+        }
         if let Some(segment) = self.residency.segment_mut(here) {
             segment.order.leave(allocation, residence);
         }
         if let Some(segment) = self.residency.segment_mut(there) {
-            segment.order.enter(allocation, residence, stamp);
+            segment.order.enter(allocation, residence);
         }
     }
 

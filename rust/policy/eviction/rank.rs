@@ -96,10 +96,10 @@ impl Standing {
     pub fn rank(self) -> Rank {
         let last_resort = self.priority >= MAXIMUM && self.offer == Offer::None;
         // CAST: the variants are numbered from 0 to 3.
-        let fields = (self.bond as u32) << BOND
-            | u32::from(last_resort) << LAST_RESORT
-            | (self.need as u32) << NEED
-            | (self.offer as u32) << OFFER
+        let fields = ((self.bond as u32) << BOND)
+            | (u32::from(last_resort) << LAST_RESORT)
+            | ((self.need as u32) << NEED)
+            | ((self.offer as u32) << OFFER)
             | self.priority.min(PRIORITIES);
         // CAST: ten bits.
         Rank(fields as u16)
@@ -111,7 +111,7 @@ impl Rank {
     pub fn with(self, budget: Budget) -> Self {
         // CAST: 0 or 1, shifted by three.
         let bit = (budget as u16) << BUDGET;
-        Self(self.0 & !(1 << BUDGET) | bit)
+        Self((self.0 & !(1 << BUDGET)) | bit)
     }
 
     /// Returns what ties the allocation to its place.
@@ -131,13 +131,13 @@ impl Rank {
 
     /// Returns whether work that is about to run needs it.
     pub fn is_required(self) -> bool {
-        self.0 & 1 << NEED != 0
+        self.0 & (1 << NEED) != 0
     }
 
     /// Returns the same rank with another tie.
     pub fn tied(self, bond: Bond) -> Self {
         // CAST: 0 to 3, shifted by eight.
-        Self(self.0 & ((1 << BOND) - 1) | (bond as u16) << BOND)
+        Self((self.0 & ((1 << BOND) - 1)) | ((bond as u16) << BOND))
     }
 }
 
