@@ -7,6 +7,7 @@
 //! Upstream: `rust/kernel/task.rs`.
 
 use super::bindings as local;
+use kernel::current;
 
 /// Lets others run if the scheduler wants it. May sleep: call it without spinlocks.
 #[inline]
@@ -35,4 +36,10 @@ pub fn signal_pending() -> bool {
 pub fn fatal_signal_pending() -> bool {
     // SAFETY: Reads flags of `current`, which exists in every context.
     unsafe { local::vidmm_fatal_signal_pending() }
+}
+
+/// Returns a number of the calling task, which no other task has at the same time.
+pub fn current_task() -> u64 {
+    // CAST: The number is positive.
+    current!().pid() as u64
 }

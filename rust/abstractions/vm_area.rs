@@ -177,6 +177,33 @@ impl Fault<'_> {
         // cannot be written privately; the address is the one inside that the kernel asks for.
         Outcome(unsafe { bindings::vmf_insert_pfn(raw.vma, raw.address, frame) })
     }
+
+    /// Inserts the page at `offset` of the device file too, which was not touched, if the area has it.
+    ///
+    /// It is no harm if that does not succeed: it will be asked for when it is touched.
+    pub fn insert_also(&mut self, offset: u64, frame: Frame) {
+        if !self.held {
+            return;
+        }
+
+        // SAFETY: Valid by the type invariants.
+        let raw = unsafe { &(*self.raw).__bindgen_anon_1 };
+        // SAFETY: By the type invariants the area is there while the lock is held, and does not change.
+        let ends = unsafe { &(*raw.vma).__bindgen_anon_1.__bindgen_anon_1 };
+        // CAST: `usize` has 64 bits.
+        let distance = offset.wrapping_sub(self.offset()) as usize;
+        let address = raw.address.wrapping_add(distance);
+
+        if !(ends.vm_start..ends.vm_end).contains(&address) {
+            return;
+        }
+
+        // CAST: `usize` has 64 bits.
+        let frame = frame.0 as usize;
+
+        // SAFETY: As in `insert`; the address was found to lie inside the area.
+        let _ = unsafe { bindings::vmf_insert_pfn(raw.vma, address, frame) };
+    }
 }
 
 /// A touch of a stretch that may be put in place as one huge page.

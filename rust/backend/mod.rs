@@ -45,7 +45,8 @@ use crate::{
     },
     units::{
         NodeOrdinal,
-        Place, //
+        Place,
+        SegmentId, //
     }, //
 };
 
@@ -140,6 +141,23 @@ pub(crate) trait Backend: Send + Sync {
     /// Returns the page frames that start at `place`, as far as they are adjacent; [`None`] outside
     /// memory segments.
     fn frames(&self, place: Place) -> Option<Frames>;
+
+    /// Lets pages of the CPU host aperture of `segment` show pages of the segment, all of them or
+    /// none; both sides may be scattered (SEG-28). Never blocks and never allocates.
+    ///
+    /// # Errors
+    ///
+    /// - `EINVAL`: there is no such page, or the page of the window shows something.
+    fn map_host_aperture(&self, segment: SegmentId, user: User, pages: &[WindowPage]) -> Result;
+
+    /// Lets pages of the CPU host aperture of `segment` show nothing. The CPU has no translation of
+    /// them any more. Never blocks and never allocates.
+    fn unmap_host_aperture(&self, segment: SegmentId, user: User, pages: &[u32]);
+
+    /// Returns the page frames by which the CPU reaches the page `window` of the host aperture of
+    /// `segment`, from its byte `offset` on, as far as they are adjacent; [`None`] if it shows
+    /// nothing.
+    fn window_frames(&self, segment: SegmentId, window: u32, offset: u64) -> Option<Frames>;
 
     /// Lets `node` start no further buffer, or go on.
     ///
@@ -335,6 +353,24 @@ pub(crate) struct Frames {
     pub(crate) first: Frame,
     /// How many there are; at least one.
     pub(crate) count: u64,
+}
+
+/// A page of a CPU host aperture, and the page of the segment that it shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WindowPage {
+    /// Number of the page of the window.
+    pub(crate) window: u32,
+    /// Number of the page of the segment.
+    pub(crate) page: u32,
+}
+
+/// For whom something is done, for the trace: by their numbers on the adapter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct User {
+    /// The process.
+    pub(crate) process: u64,
+    /// The allocation.
+    pub(crate) allocation: u64,
 }
 
 /// Whether a node starts buffers.

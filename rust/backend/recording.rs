@@ -52,14 +52,17 @@ use super::{
     Progress,
     Statistics,
     Stop,
-    Unparsed, //
+    Unparsed,
+    User,
+    WindowPage, //
 };
 use crate::{
     abstractions::params::Parameters,
     units::{
         NodeOrdinal,
         Place,
-        Run, //
+        Run,
+        SegmentId, //
     }, //
 };
 
@@ -75,6 +78,24 @@ pub(crate) enum Recorded {
     Built(RecordedOperation),
     /// An operation was executed at once.
     Executed(RecordedOperation),
+    /// A page of a CPU host aperture shows a page of its segment.
+    Shown {
+        /// The segment.
+        segment: SegmentId,
+        /// For whom.
+        user: User,
+        /// Both pages.
+        page: WindowPage,
+    },
+    /// A page of a CPU host aperture shows nothing any more.
+    Hidden {
+        /// The segment.
+        segment: SegmentId,
+        /// For whom it was.
+        user: User,
+        /// The page of the window.
+        window: u32,
+    },
     /// A buffer was submitted.
     Submitted {
         /// To which node.
@@ -333,6 +354,33 @@ impl Backend for Recorder {
     }
 
     fn frames(&self, _place: Place) -> Option<Frames> {
+        None
+    }
+
+    fn map_host_aperture(&self, segment: SegmentId, user: User, pages: &[WindowPage]) -> Result {
+        let mut state = self.state.lock();
+        for page in pages.iter().copied() {
+            state.record(Recorded::Shown {
+                segment,
+                user,
+                page,
+            });
+        }
+        Ok(())
+    }
+
+    fn unmap_host_aperture(&self, segment: SegmentId, user: User, pages: &[u32]) {
+        let mut state = self.state.lock();
+        for window in pages.iter().copied() {
+            state.record(Recorded::Hidden {
+                segment,
+                user,
+                window,
+            });
+        }
+    }
+
+    fn window_frames(&self, _segment: SegmentId, _window: u32, _offset: u64) -> Option<Frames> {
         None
     }
 

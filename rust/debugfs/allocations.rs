@@ -5,7 +5,9 @@
 //! `location` is `memory`, `aperture`, `system` or `nowhere`. `runs` are the stretches of pages that
 //! hold the content, or would: in a memory segment `OFFSET+BYTES@FRAME`, otherwise the backing pages
 //! as `ADDRESS+BYTES@FRAME`; a stretch ends where page frames stop being adjacent. `aperture` is the
-//! range `OFFSET+BYTES` there. `cpu` says how the CPU reaches it: `segment`, `backing`, or `-`.
+//! range `OFFSET+BYTES` there. `cpu` says how the CPU reaches it: `direct`, `host-aperture`, `backing`,
+//! or `-`. `window` are the pages of a CPU host aperture that show something of it at the moment, the one
+//! that was asked for longest ago first.
 
 use kernel::fmt;
 
@@ -21,6 +23,7 @@ use crate::{
         },
     },
     units::{
+        Place,
         Run,
         PAGE_BYTES, //
     },
@@ -60,6 +63,7 @@ fn show_allocation(
         let residency = adapter.residency().lock();
         let residence = allocation.residence().lock();
         show_place(adapter, &residency, &residence, f)?;
+        show_window(adapter, allocation, &residence, f)?;
         write!(
             f,
             " content={} pins={} refs={} dirty={}",
@@ -110,6 +114,8 @@ fn show_place(
             }
             if segment.visible {
                 cpu = "direct";
+            } else if adapter.host_aperture(*id).is_some() {
+                cpu = "host-aperture";
             }
         }
     } else if let Some(backing) = residence.backing() {
@@ -129,6 +135,25 @@ fn show_place(
     }
     list.end()?;
     write!(f, " cpu={cpu}")
+}
+
+fn show_window(
+    adapter: &Adapter,
+    allocation: &Allocation,
+    residence: &Residence,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    let Location::Segment(id, _) = residence.location() else {
+        return f.write_str(" window=-");
+    };
+    f.write_str(" window=")?;
+    let mut list = List::new(f);
+    if let Some(window) = adapter.host_aperture(*id) {
+        window.for_each_page(allocation, |offset| {
+            list.add_range(Run::new(Place::new(*id, offset), window.page_bytes().get()))
+        })?;
+    }
+    list.end()
 }
 
 /// A list in the making.

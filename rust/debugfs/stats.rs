@@ -29,11 +29,16 @@ pub(super) fn show(adapter: &Adapter, f: &mut fmt::Formatter<'_>) -> fmt::Result
         writeln!(f, "operations_{}: {count}", name.as_str())?;
         writeln!(f, "operation_bytes_{}: {bytes}", name.as_str())?;
     }
+    let recycled = adapter
+        .host_apertures()
+        .iter()
+        .fold(0, |sum: u64, window| sum.wrapping_add(window.recycled()));
     let counters = [
         ("packets", statistics.packets),
         ("packet_bytes", statistics.packet_bytes),
         ("buffers", statistics.buffers),
         ("dummy_hits", statistics.dummy_hits),
+        ("window_recycled", recycled),
         ("paging_completed", adapter.paging().completed()),
     ];
     for (what, count) in counters {

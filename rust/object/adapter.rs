@@ -41,6 +41,7 @@ use crate::{
         context::Context,
         device::Device,
         fence::Fence,
+        host_aperture::HostAperture,
         offsets::Offsets,
         order::Sunk,
         paging::Line,
@@ -56,6 +57,7 @@ use crate::{
     },
     units::{
         NodeOrdinal,
+        SegmentId,
         SEGMENT_IDS, //
     },
 };
@@ -74,6 +76,8 @@ pub(crate) struct Adapter {
     worker: Arc<Worker>,
     paging: Arc<Line>,
     anchor: Arc<MappingAnchor>,
+    /// The windows through which the CPU sees segments.
+    host_apertures: KVec<Arc<HostAperture>>,
     /// What the segments hold when they are empty, by id.
     whole: [Capacity; SEGMENT_IDS],
     numbers: Atomic<u64>,
@@ -160,6 +164,7 @@ impl Adapter {
             }
         }
         let anchor = Arc::pin_init(MappingAnchor::new(), GFP_KERNEL)?;
+        let host_apertures = HostAperture::all(backend.capabilities())?;
         let adapter = Arc::pin_init(
             pin_init!(Self {
                 id,
@@ -167,6 +172,7 @@ impl Adapter {
                 worker,
                 paging,
                 anchor,
+                host_apertures,
                 whole,
                 numbers: Atomic::new(SYSTEM_PROCESS + 2),
                 submissions: Atomic::new(1),
@@ -205,6 +211,18 @@ impl Adapter {
     /// Returns what brings the mappings of all files together.
     pub(crate) fn anchor(&self) -> &Arc<MappingAnchor> {
         &self.anchor
+    }
+
+    /// Returns the windows through which the CPU sees segments.
+    pub(crate) fn host_apertures(&self) -> &[Arc<HostAperture>] {
+        &self.host_apertures
+    }
+
+    /// Returns the window through which the CPU sees a segment, if that is how.
+    pub(crate) fn host_aperture(&self, segment: SegmentId) -> Option<&HostAperture> {
+        let mut all = self.host_apertures.iter();
+        all.find(|aperture| aperture.segment() == segment)
+            .map(|aperture| &**aperture)
     }
 
     /// Returns the lists of living objects.

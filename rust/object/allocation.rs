@@ -125,6 +125,8 @@ pub(crate) struct Allocation {
     writers: Atomic<i64>,
     /// Locks by the CPU that are in force.
     locks: Atomic<i64>,
+    /// Mappings of it.
+    mappings: Atomic<i64>,
     /// Goes up whenever its place changes.
     moves: Atomic<u32>,
     /// Where its mappings begin; stays after the token is gone, because mappings may.
@@ -494,6 +496,11 @@ impl Allocation {
     /// Returns whether any accepted submission that has not ended uses it.
     pub(crate) fn is_busy(&self) -> bool {
         self.is_used(Access::Read) || self.is_used(Access::Write)
+    }
+
+    /// Returns the counter of its mappings.
+    pub(super) fn mappings(&self) -> &Atomic<i64> {
+        &self.mappings
     }
 
     /// Returns the counter of locks in force.

@@ -4,15 +4,26 @@
 //!
 //! A mapping belongs to an allocation, not to a place. A page is put in place when it is touched,
 //! from where the allocation is at that moment: its backing pages, or a memory segment that the CPU
-//! can see (SEG-6). A move removes the translations first, and a touch meanwhile waits until the new
-//! place is in force; so a program sees a delay and never a move. Memory in a segment the CPU cannot
-//! see comes to system memory when it is touched.
+//! can see (SEG-6), or through the window onto one that it cannot ([`host_aperture`], SEG-7). A move
+//! removes the translations first, and a touch meanwhile waits until the new place is in force; so a
+//! program sees a delay and never a move. Memory in a segment without a window that the CPU cannot see
+//! comes to system memory when it is touched.
 //!
 //! The rule that makes it safe: a translation is inserted under `Allocation::residence`, and removed
 //! under it after the place has changed. An insertion that saw the old place is over before the
 //! removal begins.
+//!
+//! [`host_aperture`]: super::host_aperture
 
-use kernel::sync::Arc;
+use core::num::NonZeroU64;
+
+use kernel::sync::{
+    atomic::{
+        Full,
+        Relaxed, //
+    },
+    Arc, //
+};
 
 use crate::{
     abstractions::{
@@ -33,10 +44,17 @@ use crate::{
             Hold, //
         },
         fence_page::FencePage,
+        host_aperture::{
+            Crowded,
+            HostAperture,
+            View,
+            Wanted, //
+        },
         residence::{
             Content,
             Location,
             Residence,
+            Translations,
             Wish, //
         },
         worker::Worker, //
@@ -54,6 +72,7 @@ pub(crate) struct AllocationMapping {
 impl AllocationMapping {
     /// Returns a mapping of the allocation whose offsets begin at `start`.
     pub(crate) fn new(hold: Hold, start: u64) -> Self {
+        hold.mappings().fetch_add(1, Relaxed);
         Self { hold, start }
     }
 
@@ -78,10 +97,26 @@ impl AllocationMapping {
                     fault.wait(|| wait_settled(allocation.adapter(), settled))
                 }
                 Found::OutOfReach => fault.wait(|| wait_in_reach(allocation)),
+                Found::Crowded(window, crowded) => fault.wait(|| window.wait(crowded)),
             };
             if let Some(outcome) = ended {
                 return outcome;
             }
+        }
+    }
+}
+
+impl Drop for AllocationMapping {
+    /// Gives pages of the window back with the last mapping.
+    fn drop(&mut self) {
+        let allocation = self.hold.allocation();
+        if allocation.mappings().fetch_sub(1, Full) > 1 {
+            return;
+        }
+        let mut residence = allocation.residence().lock();
+        if let Translations::Window(_) = residence.translations {
+            // A mapping may be new by now; then it is touched again.
+            allocation.adapter().unmap(allocation, &mut residence);
         }
     }
 }
@@ -108,6 +143,9 @@ trait Touch {
     /// Inserts what begins at `frame`.
     fn insert(&mut self, frame: Frame) -> Outcome;
 
+    /// Inserts what a page of a window shows, when its byte `inside` was touched.
+    fn insert_view(&mut self, view: &View<'_>, inside: u64) -> Outcome;
+
     /// Waits without holding others up; see [`Fault::wait`].
     fn wait(&mut self, wait: impl FnOnce() -> bool) -> Option<Outcome>;
 }
@@ -115,6 +153,27 @@ trait Touch {
 impl Touch for Fault<'_> {
     fn insert(&mut self, frame: Frame) -> Outcome {
         Fault::insert(self, frame)
+    }
+
+    fn insert_view(&mut self, view: &View<'_>, inside: u64) -> Outcome {
+        let Some(frames) = view.frames(inside) else {
+            return Outcome::BUS_ERROR;
+        };
+        let outcome = self.insert(frames.first);
+        let begin = self.offset().wrapping_sub(inside);
+        let mut offset = 0;
+        // The page of the window is there for all of it.
+        while outcome == Outcome::DONE && offset < view.bytes() {
+            let Some(frames) = view.frames(offset) else {
+                break;
+            };
+            for page in 0..frames.count {
+                let frame = frames.first.forward(page);
+                self.insert_also(begin.wrapping_add(offset + page * PAGE_BYTES), frame);
+            }
+            offset += frames.count * PAGE_BYTES;
+        }
+        outcome
     }
 
     fn wait(&mut self, wait: impl FnOnce() -> bool) -> Option<Outcome> {
@@ -127,13 +186,17 @@ impl Touch for HugeFault<'_> {
         HugeFault::insert(self, frame)
     }
 
+    fn insert_view(&mut self, _view: &View<'_>, _inside: u64) -> Outcome {
+        Outcome::FALLBACK
+    }
+
     fn wait(&mut self, wait: impl FnOnce() -> bool) -> Option<Outcome> {
         HugeFault::wait(self, wait)
     }
 }
 
 /// What a touch finds.
-enum Found {
+enum Found<'a> {
     /// A page was inserted, or was not to be had as a huge one.
     Inserted(Outcome),
     /// There are no backing pages yet.
@@ -142,12 +205,19 @@ enum Found {
     Moving(u64),
     /// It is where the CPU cannot see it.
     OutOfReach,
+    /// It has to wait for a page of this window.
+    Crowded(&'a HostAperture, Crowded),
     /// There is no such page.
     Nothing,
 }
 
 /// Looks for `pages` adjacent pages of an allocation, beginning with `page`, and inserts them.
-fn touch(allocation: &Allocation, page: u64, pages: u64, fault: &mut impl Touch) -> Found {
+fn touch<'a>(
+    allocation: &'a Allocation,
+    page: u64,
+    pages: u64,
+    fault: &mut impl Touch,
+) -> Found<'a> {
     let adapter = allocation.adapter();
     let residency = adapter.residency().lock();
     let mut residence = allocation.residence().lock();
@@ -157,6 +227,17 @@ fn touch(allocation: &Allocation, page: u64, pages: u64, fault: &mut impl Touch)
     let found = match &residence.location {
         Location::Segment(id, chain) => {
             let segment = residency.segment(*id);
+            if let Some(window) = adapter.host_aperture(*id) {
+                let (inside, offset) = split(page * PAGE_BYTES, window.page_bytes());
+                let place = segment.and_then(|segment| segment.place_in(chain, offset));
+                drop(residency);
+                let wanted = place.map(|place| Wanted {
+                    allocation,
+                    offset,
+                    place,
+                });
+                return touch_window(window, wanted, inside, &mut residence, fault);
+            }
             if !segment.is_some_and(|segment| segment.visible) {
                 return Found::OutOfReach;
             }
@@ -182,8 +263,37 @@ fn touch(allocation: &Allocation, page: u64, pages: u64, fault: &mut impl Touch)
     if residence.content == Content::Empty {
         residence.content = Content::Backing;
     }
-    residence.mapped = true;
+    residence.translations = Translations::Direct;
     Found::Inserted(fault.insert(frame))
+}
+
+/// Returns where in its page of `page_bytes` the byte at `offset` is, and where that page begins.
+fn split(offset: u64, page_bytes: NonZeroU64) -> (u64, u64) {
+    let inside = offset % page_bytes;
+    (inside, offset - inside)
+}
+
+/// Inserts what a window shows of a page, when its byte `inside` was touched. `residence` keeps the
+/// page where it is.
+fn touch_window<'a>(
+    window: &'a HostAperture,
+    wanted: Option<Wanted<'_>>,
+    inside: u64,
+    residence: &mut Residence,
+    fault: &mut impl Touch,
+) -> Found<'a> {
+    let Some(wanted) = wanted else {
+        return Found::Nothing;
+    };
+    residence.translations = Translations::Window(window.segment());
+    let shown = window.show(wanted.allocation.adapter(), wanted, |view| {
+        fault.insert_view(view, inside)
+    });
+    match shown {
+        Ok(Some(outcome)) => Found::Inserted(outcome),
+        Ok(None) => Found::Nothing,
+        Err(crowded) => Found::Crowded(window, crowded),
+    }
 }
 
 /// Waits for a place to come into force; false if the task is being killed.
@@ -217,15 +327,22 @@ fn wait_in_reach(allocation: &Arc<Allocation>) -> bool {
 }
 
 impl Adapter {
-    /// Removes all CPU translations of an allocation. `residence` proves its lock.
+    /// Removes all CPU translations of an allocation, and gives pages of a window back that it had.
+    /// `residence` proves its lock.
     pub(super) fn unmap(&self, allocation: &Allocation, residence: &mut Residence) {
-        if !core::mem::replace(&mut residence.mapped, false) {
+        let old = core::mem::replace(&mut residence.translations, Translations::None);
+        if old == Translations::None {
             return;
         }
         let start = allocation.mapping_start();
         if start != 0 {
             let end = start.saturating_add(allocation.size());
             self.anchor().unmap(start..end);
+        }
+        if let Translations::Window(id) = old {
+            if let Some(window) = self.host_aperture(id) {
+                window.give_back(self, allocation);
+            }
         }
     }
 }

@@ -26,6 +26,7 @@
 //! | 1 | `Adapter::residency` (mutex) | occupancy of the segments, every change of a place |
 //! | 1 | `Device::demands` (mutex) | residency requirement list; never together with the one above |
 //! | 2 | `Allocation::residence` (mutex) | where one allocation is; CPU translations of it |
+//! | 3 | `HostAperture::window` (mutex) | which page of a CPU window shows what |
 //! | 5 | `PagingQueue::last`, `Context::inner`, `Device::state`, `Device::contexts` (spinlocks) | order of requests |
 //! | 6 | `Worker::inbox` (spinlock) | what has arrived for the worker |
 //! | 7 | `Fence::inner` (spinlock) | value and waiters |
@@ -45,6 +46,7 @@ pub(crate) mod events;
 pub(crate) mod fence;
 pub(crate) mod fence_page;
 pub(crate) mod fence_wait;
+pub(crate) mod host_aperture;
 pub(crate) mod inject;
 pub(crate) mod lock;
 pub(crate) mod name;

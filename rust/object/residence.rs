@@ -71,6 +71,17 @@ pub(crate) enum Wish {
     Reach,
 }
 
+/// Which translations of the CPU an allocation may have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Translations {
+    /// None.
+    None,
+    /// To its pages.
+    Direct,
+    /// To pages of the window onto this segment.
+    Window(SegmentId),
+}
+
 /// The residency of one allocation.
 pub(crate) struct Residence {
     /// Where it is.
@@ -101,8 +112,8 @@ pub(crate) struct Residence {
     pub(super) settled: u64,
     /// What is wanted from the worker.
     pub(super) wish: Wish,
-    /// Whether translations of the CPU may exist.
-    pub(super) mapped: bool,
+    /// Which translations of the CPU may exist.
+    pub(super) translations: Translations,
     /// Whether it is held in system memory for residency, from step A1 on.
     pub(super) pinned_in_system: bool,
     /// Whether the GPU may have written it since it came.
@@ -134,7 +145,7 @@ impl Residence {
             offer: Offer::None,
             settled: 0,
             wish: Wish::None,
-            mapped: false,
+            translations: Translations::None,
             pinned_in_system: false,
             gpu_dirty: false,
             history: History::default(),

@@ -3,6 +3,7 @@
 //! Objects against a backend that records what it is told and completes on command.
 
 mod eviction;
+mod host_aperture;
 
 use kernel::{
     macros::kunit_tests,
@@ -184,6 +185,9 @@ mod suite {
         let adapter = fixture.attached.adapter();
         adapter.worker().in_place(adapter, |_| {
             let residence = hold.residence().lock();
+            for window in adapter.host_apertures() {
+                window.with_lock(|| ());
+            }
             drop(residence);
         });
         let demands = fixture.device.demands().lock();

@@ -14,6 +14,7 @@
 //! |---|---|
 //! | [`placement`] | which pages; which segments in which order |
 //! | [`eviction`] | who leaves |
+//! | [`host_aperture`] | who has the pages of a CPU window, who gives one up |
 //! | [`residency`] | could all of this be in memory at once |
 //! | [`patching`] | is every operand covered, inside its allocation and bound |
 //! | [`splitting`] | is there room at each place where a buffer may be cut |
@@ -38,6 +39,7 @@ mod duplicates;
 pub mod eviction;
 mod free_runs;
 pub mod heap_sort;
+pub mod host_aperture;
 mod patch_list;
 pub mod patching;
 pub mod placement;

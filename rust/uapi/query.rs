@@ -18,6 +18,7 @@ use crate::{
     },
     object::{
         adapter::{
+            Adapter,
             NodeKind,
             SegmentKind, //
         },
@@ -54,7 +55,7 @@ use super::{
     list, //
 };
 
-/// Features that are there.
+/// Features that every adapter has.
 const FEATURES: u64 = abi::FEATURE_PATCHED | abi::FEATURE_ACCESSED_PHYSICALLY;
 /// Ticks of the clock of the software engine, which is CLOCK_MONOTONIC.
 const GPU_HZ: u64 = 1_000_000_000;
@@ -139,9 +140,18 @@ fn adapter(file: &File) -> InfoAdapter {
         patch_slots: capabilities.patch_slots,
         va_start: 0,
         va_end: 0,
-        features: FEATURES,
+        features: features(adapter),
         features_hi: 0,
     }
+}
+
+/// Returns the features that are there on this adapter.
+fn features(adapter: &Adapter) -> u64 {
+    let window = match adapter.host_apertures() {
+        [] => 0,
+        _ => abi::FEATURE_HOST_APERTURE,
+    };
+    FEATURES | window
 }
 
 fn segment(file: &File, index: u32) -> Option<InfoSegment> {

@@ -22,7 +22,9 @@ use crate::{
         Backend,
         Failure,
         Operation,
-        Outcome, //
+        Outcome,
+        User,
+        WindowPage, //
     },
     uapi::abi::engine as abi,
     units::Run, //
@@ -187,6 +189,53 @@ pub(crate) fn aperture_shows_pages(backend: &dyn Backend) -> Verdict {
         && bench.holds(place(2, 0), &zeros)?
         && bench.holds(system[3].place, &content[3 * 4096..4 * 4096])?;
     Ok(shown && hidden && hits == 0 && backend.statistics().dummy_hits > 0)
+}
+
+/// A window of the CPU shows scattered pages, each where it was mapped and no longer (SEG-28).
+pub(crate) fn window_shows_pages(backend: &dyn Backend) -> Verdict {
+    /// Bytes of a page of the window.
+    const PAGE: u64 = 64 * 1024;
+
+    let (visible, hidden) = (place(1, 0).segment, place(2, 0).segment);
+    let user = User {
+        process: 2,
+        allocation: 3,
+    };
+    let show = |window, page| WindowPage { window, page };
+    // What the CPU sees of a page is what lies in the segment.
+    let is_shown = |window: u32, page: u64| {
+        (0..PAGE).step_by(4096).all(|inside| {
+            let seen = backend.window_frames(hidden, window, inside);
+            let there = backend.frames(place(2, page * PAGE + inside));
+            let (Some(seen), Some(there)) = (seen, there) else {
+                return false;
+            };
+            let left = (PAGE - inside) / 4096;
+            seen.first == there.first && seen.count > 0 && seen.count <= left
+        })
+    };
+    let nothing = |window| backend.window_frames(hidden, window, 0).is_none();
+    let at_first = (0..4).all(nothing);
+    backend.map_host_aperture(hidden, user, &[show(3, 9), show(0, 2)])?;
+    let mapped = is_shown(3, 9) && is_shown(0, 2) && nothing(1) && nothing(2);
+    let refused = [
+        backend.map_host_aperture(hidden, user, &[show(1, 5), show(3, 4)]),
+        backend.map_host_aperture(hidden, user, &[show(1, 5), show(4, 4)]),
+        backend.map_host_aperture(hidden, user, &[show(1, 16)]),
+        backend.map_host_aperture(visible, user, &[show(0, 0)]),
+    ];
+    let unchanged = is_shown(3, 9) && nothing(1);
+    backend.unmap_host_aperture(hidden, user, &[3]);
+    backend.map_host_aperture(hidden, user, &[show(3, 4)])?;
+    let changed = is_shown(3, 4) && is_shown(0, 2);
+    backend.unmap_host_aperture(hidden, user, &[0, 3]);
+    Ok(at_first
+        && mapped
+        && refused.iter().all(|result| *result == Err(EINVAL))
+        && unchanged
+        && changed
+        && (0..4).all(nothing)
+        && backend.window_frames(visible, 0, 0).is_none())
 }
 
 /// An operation that the engine was told to ignore has no effect, and only so often.

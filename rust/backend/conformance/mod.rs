@@ -41,7 +41,8 @@ pub(crate) use self::{
         full_buffers_are_continued,
         ignored_operation_has_no_effect,
         system_memory_is_reached,
-        transfer_moves_content, //
+        transfer_moves_content,
+        window_shows_pages, //
     },
     order::{
         lost_completion_needs_stop,

@@ -19,7 +19,10 @@ use kernel::{
     }, //
 };
 
-use super::aperture::Aperture;
+use super::{
+    aperture::Aperture,
+    host_aperture::HostAperture, //
+};
 use crate::{
     abstractions::{
         memory::Window,
@@ -33,6 +36,7 @@ use crate::{
     backend::{
         capabilities::{
             Segment,
+            SegmentFlag,
             SegmentKind, //
         },
         Frames, //
@@ -166,7 +170,7 @@ impl Memory {
         // CAST: `usize` has 64 bits wherever this driver runs.
         let limit = limit as usize;
         match self.backing(place.segment) {
-            Some(Backing::Pages(pages)) => pages.window(place.offset, limit).map(Stretch::Memory),
+            Some(Backing::Pages(pages)) => pages.view(place.offset, limit).map(Stretch::Memory),
             Some(Backing::Aperture(aperture)) => {
                 Some(self.counted(aperture.stretch(place.offset, limit)?))
             }
@@ -180,7 +184,7 @@ impl Memory {
         let limit = limit as usize;
         match self.backing(end.segment) {
             Some(Backing::Pages(pages)) => {
-                pages.window_before(end.offset, limit).map(Stretch::Memory)
+                pages.view_before(end.offset, limit).map(Stretch::Memory)
             }
             Some(Backing::Aperture(aperture)) => {
                 Some(self.counted(aperture.stretch_before(end.offset, limit)?))
@@ -220,6 +224,29 @@ impl Memory {
             Backing::Aperture(_) => None,
         }
     }
+
+    /// Returns the window through which the CPU sees a segment.
+    pub(super) fn window(&self, segment: SegmentId) -> Option<&HostAperture> {
+        match self.backing(segment)? {
+            Backing::Pages(pages) => pages.window.as_ref(),
+            Backing::Aperture(_) => None,
+        }
+    }
+
+    /// Returns the page frames behind the byte `offset` of a page of a window, and after it.
+    pub(super) fn window_frames(
+        &self,
+        segment: SegmentId,
+        page: u32,
+        offset: u64,
+    ) -> Option<Frames> {
+        let window = self.window(segment)?;
+        let frames = self.frames(Place::new(segment, window.locate(page, offset)?))?;
+        Some(Frames {
+            count: frames.count.min(window.rest(offset).div_ceil(PAGE_BYTES)),
+            ..frames
+        })
+    }
 }
 
 /// The memory of one segment.
@@ -228,6 +255,8 @@ struct Pages {
     parts: KVVec<Part>,
     /// The sum of their lengths.
     bytes: u64,
+    /// The window through which the CPU sees it, unless it sees all or nothing.
+    window: Option<HostAperture>,
 }
 
 /// A block of memory at its place in a segment.
@@ -272,7 +301,11 @@ impl Pages {
         let mut pages = Self {
             parts: KVVec::new(),
             bytes: 0,
+            window: None,
         };
+        if segment.flags.contains(SegmentFlag::HostAperture) {
+            pages.window = Some(HostAperture::new(segment)?);
+        }
         if let Some(block) = contiguous(segment.contiguous, segment.page_bytes) {
             // Unlike ordinary pages these hold what they held before.
             block.window().zero();
@@ -323,14 +356,14 @@ impl Pages {
     }
 
     /// Returns at most `limit` adjacent bytes from `offset` on.
-    fn window(&self, offset: u64, limit: usize) -> Option<Window> {
+    fn view(&self, offset: u64, limit: usize) -> Option<Window> {
         let (part, inside) = self.part(offset)?;
         part.window
             .sub(inside, limit.min(part.window.len() - inside))
     }
 
     /// Returns at most `limit` adjacent bytes that end at `end`.
-    fn window_before(&self, end: u64, limit: usize) -> Option<Window> {
+    fn view_before(&self, end: u64, limit: usize) -> Option<Window> {
         let (part, inside) = self.part(end.checked_sub(1)?)?;
         let bytes = limit.min(inside + 1);
         part.window.sub(inside + 1 - bytes, bytes)

@@ -15,6 +15,7 @@ mod blend;
 mod configuration;
 mod context;
 mod execution;
+mod host_aperture;
 mod interruption;
 mod memory;
 mod node;
@@ -69,7 +70,9 @@ use super::{
     Progress,
     Statistics,
     Stop,
-    Unparsed, //
+    Unparsed,
+    User,
+    WindowPage, //
 };
 use crate::{
     abstractions::{
@@ -80,7 +83,8 @@ use crate::{
     },
     units::{
         NodeOrdinal,
-        Place, //
+        Place,
+        SegmentId, //
     }, //
 };
 
@@ -277,6 +281,28 @@ impl Backend for Engine {
 
     fn frames(&self, place: Place) -> Option<Frames> {
         self.shared.memory.frames(place)
+    }
+
+    fn map_host_aperture(&self, segment: SegmentId, user: User, pages: &[WindowPage]) -> Result {
+        let window = self.shared.memory.window(segment).ok_or(EINVAL)?;
+        window.map(pages)?;
+        trace_call(trace::Call::MapHostAperture, user.process, user.allocation);
+        Ok(())
+    }
+
+    fn unmap_host_aperture(&self, segment: SegmentId, user: User, pages: &[u32]) {
+        if let Some(window) = self.shared.memory.window(segment) {
+            window.unmap(pages.iter().copied());
+            trace_call(
+                trace::Call::UnmapHostAperture,
+                user.process,
+                user.allocation,
+            );
+        }
+    }
+
+    fn window_frames(&self, segment: SegmentId, window: u32, offset: u64) -> Option<Frames> {
+        self.shared.memory.window_frames(segment, window, offset)
     }
 
     fn set_flow(&self, node: NodeOrdinal, flow: Flow) -> Result {

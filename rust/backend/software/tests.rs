@@ -88,6 +88,7 @@ conformance_suite! {
     full_buffers_are_continued,
     discard_spares_neighbours,
     aperture_shows_pages,
+    window_shows_pages,
     ignored_operation_has_no_effect,
     rectangles_match_model,
     values_are_right,

@@ -128,6 +128,7 @@ pub(crate) fn create(device: &Arc<Device>, description: &Description) -> Result<
             readers: Atomic::new(0),
             writers: Atomic::new(0),
             locks: Atomic::new(0),
+            mappings: Atomic::new(0),
             moves: Atomic::new(0),
             mapping_start,
             name <- name::Slot::new(),

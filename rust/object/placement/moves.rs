@@ -297,6 +297,7 @@ impl Mover<'_> {
         }
         match location {
             Location::Segment(id, chain) => {
+                self.adapter.unmap(allocation, &mut residence);
                 if let Some(segment) = self.residency.segment_mut(id) {
                     self.builder.discard(self.line, segment.runs(&chain), why);
                     segment.order.leave(allocation, &mut residence);

@@ -153,6 +153,8 @@ pub struct Segment {
     pub contiguous: u64,
     /// Bytes of ranges in force; aperture only.
     pub mapped: u64,
+    /// Bytes that a CPU host aperture shows, if the segment has one.
+    pub window: Option<u64>,
 }
 
 /// Reads the occupancy of all segments but system memory.
@@ -164,6 +166,9 @@ pub fn segments() -> Vec<Segment> {
         largest: record.number("largest_free"),
         contiguous: record.number("contiguous"),
         mapped: record.number("mapped"),
+        window: record
+            .try_number("window")
+            .filter(|bytes| *bytes != u64::MAX),
     };
     let records = read("segments");
     let records = records
@@ -199,6 +204,8 @@ pub struct Placement {
     pub aperture: Option<Range>,
     /// How the CPU reaches it.
     pub path: String,
+    /// Pages of a CPU host aperture that show something of it.
+    pub window: Vec<Range>,
     /// Pins of the backing pages.
     pub pins: u64,
     /// Whether only queued work or a mapping keeps it.
@@ -238,6 +245,11 @@ impl Placement {
             backing: if in_memory { Vec::new() } else { frames },
             aperture: aperture.first().copied(),
             path: record.word("cpu").unwrap_or("-").to_owned(),
+            window: record
+                .pieces("window")
+                .iter()
+                .map(|piece| piece.bytes)
+                .collect(),
             pins: record.number("pins"),
             orphan: record.number("handle") == 0,
             record: record.clone(),
@@ -338,8 +350,8 @@ impl Baseline {
     pub fn holds(&self, rest: &mut String) -> bool {
         let segments = segments();
         for (now, before) in segments.iter().zip(&self.0) {
-            if now.free < before.free || now.mapped > before.mapped || now.largest < before.largest
-            {
+            let occupied = now.mapped > before.mapped || now.window > before.window;
+            if now.free < before.free || now.largest < before.largest || occupied {
                 *rest = format!("segment {now:?}, at first {before:?}");
                 return false;
             }

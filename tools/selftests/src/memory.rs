@@ -224,6 +224,75 @@ fn errno_of(result: i32) -> Result<(), Errno> {
     Err(io::Error::last_os_error().raw_os_error().unwrap_or(0))
 }
 
+/// Copies the first `length` bytes of one mapping to another, by as few instructions as it takes.
+pub fn copy(from: &Mapping, to: &Mapping, length: usize) {
+    let (source, target) = (from.byte(0), to.byte(0));
+    assert!(
+        length <= from.length && length <= to.length,
+        "a copy beyond a mapping"
+    );
+    // SAFETY: both are valid for the length and do not overlap, as they are different mappings.
+    unsafe { std::ptr::copy_nonoverlapping(source, target, length) };
+}
+
+/// Copies 8 bytes from one mapping to another by one instruction that reads and writes memory.
+pub fn copy_word(from: &Mapping, from_offset: usize, to: &Mapping, to_offset: usize) {
+    assert!(
+        from_offset + 8 <= from.length && to_offset + 8 <= to.length,
+        "a copy beyond a mapping"
+    );
+    let (source, target) = (from.byte(from_offset), to.byte(to_offset));
+    // SAFETY: both places are valid for 8 bytes; the instruction touches nothing else, and the
+    // direction flag is clear.
+    unsafe {
+        std::arch::asm!(
+            "movsq",
+            inout("rsi") source => _,
+            inout("rdi") target => _,
+            options(nostack, preserves_flags)
+        );
+    }
+}
+
+/// Writes bytes of a mapping to a file, without a copy of them in between.
+pub fn write_out(
+    file: &std::fs::File,
+    mapping: &Mapping,
+    offset: usize,
+    length: usize,
+) -> Result<(), Errno> {
+    assert!(
+        offset + length <= mapping.length,
+        "a range beyond the mapping"
+    );
+    let start = mapping.byte(offset);
+    // SAFETY: the range belongs to the mapping.
+    let written = unsafe { libc::write(file.as_raw_fd(), start.cast(), length) };
+    match usize::try_from(written) {
+        Ok(written) => {
+            assert_eq!(written, length, "a short write");
+            Ok(())
+        }
+        Err(_) => Err(io::Error::last_os_error().raw_os_error().unwrap_or(0)),
+    }
+}
+
+/// Copies memory of this process by way of the kernel, as another process would; returns how many
+/// bytes came.
+pub fn peek(address: u64, bytes: &mut [u8]) -> Result<usize, Errno> {
+    let local = libc::iovec {
+        iov_base: bytes.as_mut_ptr().cast(),
+        iov_len: bytes.len(),
+    };
+    let remote = libc::iovec {
+        iov_base: address as *mut libc::c_void,
+        iov_len: bytes.len(),
+    };
+    // SAFETY: the call fills `bytes`, which are borrowed, and checks the other address itself.
+    let copied = unsafe { libc::process_vm_readv(libc::getpid(), &local, 1, &remote, 1, 0) };
+    usize::try_from(copied).map_err(|_| io::Error::last_os_error().raw_os_error().unwrap_or(0))
+}
+
 /// Memory that ends at a page where nothing is mapped.
 pub struct Guarded {
     mapping: Mapping,

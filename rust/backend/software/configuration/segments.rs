@@ -28,6 +28,10 @@ use crate::{
 /// The other page size of memory segments (SEG-4).
 const LARGE_PAGE_BYTES: u64 = 64 * 1024;
 
+/// The smallest window of the CPU, in pages: one instruction may touch two of its source and two of
+/// its destination, and needs them all at once.
+const LEAST_WINDOW: u64 = 4;
+
 /// The largest segment: what an address can name.
 const LARGEST: u64 = 1 << 56;
 
@@ -162,13 +166,14 @@ fn page_bytes(kind: SegmentKind, page: Option<u64>) -> Result<u64> {
     }
 }
 
-/// Returns how much the CPU sees at once: nothing, a window smaller than the segment, or all.
+/// Returns how much the CPU sees at once: nothing, a window smaller than the segment, or all. What is
+/// smaller than [`LEAST_WINDOW`] would let a program touch the same pages for ever.
 fn cpu_window(options: &Options, page_bytes: u64, bytes: u64) -> Result<u64> {
     match (options.window, options.visible) {
         (None, false) => Ok(0),
         (None, true) => Ok(bytes),
         (Some(pages), _) => match pages.checked_mul(page_bytes) {
-            Some(window) if 0 < window && window < bytes => Ok(window),
+            Some(window) if pages >= LEAST_WINDOW && window < bytes => Ok(window),
             _ => Err(EINVAL),
         },
     }

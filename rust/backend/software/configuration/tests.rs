@@ -175,6 +175,7 @@ mod suite {
             c"memory:1M:window=,aperture:1M",
             c"memory:1M:window=+4,aperture:1M",
             c"memory:1M:window=0,aperture:1M",
+            c"memory:1M:window=3,aperture:1M",
             c"memory:1M:window=256,aperture:1M",
             c"memory:1M:window=4:visible,aperture:1M",
             c"memory:1M:coherent-window,aperture:1M",

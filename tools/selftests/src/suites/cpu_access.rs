@@ -19,7 +19,6 @@ use crate::{
         physical,
         plain,
         Fixture,
-        HIDDEN_SEGMENT,
         KIB,
         SYSTEM,
         VISIBLE_SEGMENT, //
@@ -46,7 +45,6 @@ pub const SUITE: Suite = Suite {
         "" mapping_keeps_storage_after_the_file_is_closed,
         "" touch_without_memory_is_a_bus_error,
         "" content_follows_eviction_and_return,
-        "" touch_of_hidden_memory_makes_it_leave,
         "" running_writer_loses_nothing_while_memory_moves,
         "" two_mappings_show_the_same_memory,
         "" mapping_works_as_argument_of_calls,
@@ -180,26 +178,6 @@ fn content_follows_eviction_and_return() {
         let after = mapping.read(0, data.len() - 1000);
         assert!(after == data[1000..], "round {round} after the eviction");
     }
-}
-
-fn touch_of_hidden_memory_makes_it_leave() {
-    let fixture = Fixture::new();
-    let context = fixture.context();
-    let allocation = fixture.create_resident(physical(64 * KIB, HIDDEN_SEGMENT));
-    let mut commands = Commands::new();
-    commands.fill_bytes(allocation.at(0), 65536, 0x0bad_f00d);
-    fixture.run(&context, &commands);
-    assert_eq!(fixture.client.state_of(allocation.handle).segment, 2);
-    let mapping = fixture.client.map(&allocation);
-    assert_eq!(mapping.read32(65532), 0x0bad_f00d);
-    assert_ne!(fixture.client.state_of(allocation.handle).segment, 2);
-    mapping.write32(0, 1);
-    // The next use by the GPU brings it back with what the CPU wrote.
-    let copy = fixture.create(physical(64 * KIB, VISIBLE_SEGMENT));
-    let mut commands = Commands::new();
-    commands.copy_bytes(copy.at(0), allocation.at(0), 65536);
-    fixture.run(&context, &commands);
-    assert_eq!(fixture.client.map(&copy).read64(0), 0x0bad_f00d_0000_0001);
 }
 
 /// Threads count in memory that moves all the time.

@@ -18,9 +18,9 @@ use crate::{
         physical,
         plain,
         Fixture,
-        HIDDEN_SEGMENT,
         KIB,
         MIB,
+        PAGING_NODE,
         SYSTEM,
         VISIBLE_SEGMENT, //
     },
@@ -93,18 +93,12 @@ fn more_than_the_system_has_is_refused() {
 fn touch_that_waits_holds_up_nobody_who_looks_at_the_process() {
     let mut child = Child::start(|says| {
         let fixture = Fixture::new();
-        let allocation = fixture.create(physical(64 * KIB, HIDDEN_SEGMENT));
-        let signal = fixture.create(physical(4 * KIB, SYSTEM));
-        let seen = fixture.client.map(&signal);
+        let allocation = fixture.create_resident(plain(64 * KIB, VISIBLE_SEGMENT));
         let mapping = fixture.client.map(&allocation);
-        let mut commands = Commands::new();
-        commands
-            .store(signal.at(8), 1)
-            .poll(allocation.at(0), u64::MAX, 5);
-        commands.submit(&fixture.client, &fixture.context());
-        clock::wait_until("POLL runs", || seen.read64(8) == 1);
+        debugfs::inject(&format!("pause {PAGING_NODE}"));
+        fixture.push_out(&allocation);
         says.line(&std::process::id().to_string());
-        // The memory is pinned where the CPU does not see it.
+        // The content is on its way and does not come.
         mapping.read64(0);
     });
     let process = child.line();
@@ -117,6 +111,7 @@ fn touch_that_waits_holds_up_nobody_who_looks_at_the_process() {
     let maps = fs::read_to_string(format!("/proc/{process}/maps"));
     assert!(maps.expect("the maps of the process").contains("vidmm"));
     child.kill();
+    debugfs::inject(&format!("resume {PAGING_NODE}"));
 }
 
 /// Starts a process that asks for more than is left of the visible segment, and says the object.

@@ -19,6 +19,8 @@ pub mod fence;
 pub mod fields;
 pub mod fuzz;
 pub mod handle;
+pub mod host_aperture;
+pub mod host_aperture_shortage;
 pub mod host_memory;
 pub mod library;
 pub mod lifetime;
@@ -61,6 +63,8 @@ pub const ALL: &[&Suite] = &[
     &aperture::SUITE,
     &mapping::SUITE,
     &cpu_access::SUITE,
+    &host_aperture::SUITE,
+    &host_aperture_shortage::SUITE,
     &lock::SUITE,
     &fence::SUITE,
     &residency::SUITE,
@@ -90,6 +94,8 @@ pub const ALL: &[&Suite] = &[
     &fuzz::SUITE,
     &fault_injection::SUITE,
     &aperture::LIMIT_SUITE,
+    &host_aperture_shortage::SMALL_SUITE,
+    &host_aperture::UNREACHABLE_SUITE,
     &paging::PHYSICAL_SUITE,
     &engine::PHYSICAL_SUITE,
     &node::PHYSICAL_SUITE,

@@ -195,7 +195,7 @@ fn features_are_those_of_the_stage() {
     let adapter: InfoAdapter = Client::open().query(abi::QUERY_ADAPTER, 0);
     assert_eq!(
         adapter.features,
-        abi::FEATURE_PATCHED | abi::FEATURE_ACCESSED_PHYSICALLY
+        abi::FEATURE_PATCHED | abi::FEATURE_ACCESSED_PHYSICALLY | abi::FEATURE_HOST_APERTURE
     );
     assert_eq!(adapter.features_hi, 0);
 }

@@ -41,6 +41,8 @@ pub const SUITE: Suite = Suite {
         "[SEG-8]" two_apertures_do_not_load,
         "[SEG-10]" segment_with_id_zero_does_not_load,
         "[SEG-27]" visible_segment_with_a_window_does_not_load,
+        "" window_that_is_too_small_does_not_load,
+        "" window_that_is_too_small_does_not_load,
         "[SEG-27]" coherent_window_without_a_window_does_not_load,
         "[SEG-27]" coherent_memory_does_not_load,
         "[SEG-27]" flags_that_break_no_rule_load,
@@ -117,6 +119,11 @@ fn segment_with_id_zero_does_not_load() {
 
 fn visible_segment_with_a_window_does_not_load() {
     assert_refused("segments=memory:4M:page=64K:visible:window=16,aperture:4M");
+}
+
+fn window_that_is_too_small_does_not_load() {
+    assert_refused("segments=memory:4M:page=64K:window=3,aperture:4M");
+    assert_refused("segments=memory:4M:page=64K:window=64,aperture:4M");
 }
 
 fn coherent_window_without_a_window_does_not_load() {

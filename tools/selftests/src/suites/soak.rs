@@ -13,6 +13,7 @@ use super::{
         changed_command_buffers_harm_nobody,
         random_mappings_harm_nobody, //
     },
+    host_aperture_shortage::pages_come_and_go_under_everybody,
     lifetime::{
         killed_client_leaves_nothing,
         objects_used_by_many_threads_can_be_closed, //
@@ -43,6 +44,7 @@ pub const SUITE: Suite = Suite {
         "" work_under_pressure_matches_the_model,
         "" work_with_forced_moves_matches_the_model,
         "" running_writer_loses_nothing_while_memory_moves,
+        "" pages_come_and_go_under_everybody,
         "" failing_steps_leak_nothing,
         "" reused_memory_shows_no_foreign_data,
         "" work_that_waits_for_the_paging_value_is_right,
