@@ -126,6 +126,19 @@ struct vidmm_event_fence_wait {
 	u32 action;
 };
 
+struct vidmm_event_budget {
+	u64 process;
+	u32 group;
+	u64 budget;
+	u64 usage;
+};
+
+struct vidmm_event_trim {
+	u64 process;
+	u32 flags;
+	u64 bytes;
+};
+
 struct vidmm_event_device_state {
 	u64 device;
 	u32 state;

@@ -491,6 +491,45 @@ TRACE_EVENT(device_state,
 		  __print_symbolic(__entry->state, VIDMM_STATE_WORDS))
 );
 
+/* The budget of a client changes. Group 0 is local, 1 is not. */
+TRACE_EVENT(budget,
+	TP_PROTO(const struct vidmm_event_budget *record),
+	TP_ARGS(record),
+	TP_STRUCT__entry(
+		__field(u64, process)
+		__field(u32, group)
+		__field(u64, budget)
+		__field(u64, usage)
+	),
+	TP_fast_assign(
+		__entry->process = record->process;
+		__entry->group = record->group;
+		__entry->budget = record->budget;
+		__entry->usage = record->usage;
+	),
+	TP_printk("process=%llu group=%u budget=%llu usage=%llu",
+		  __entry->process, __entry->group, __entry->budget,
+		  __entry->usage)
+);
+
+/* A client is asked to give memory up. Flag 0x4: down to its budget. */
+TRACE_EVENT(trim,
+	TP_PROTO(const struct vidmm_event_trim *record),
+	TP_ARGS(record),
+	TP_STRUCT__entry(
+		__field(u64, process)
+		__field(u32, flags)
+		__field(u64, bytes)
+	),
+	TP_fast_assign(
+		__entry->process = record->process;
+		__entry->flags = record->flags;
+		__entry->bytes = record->bytes;
+	),
+	TP_printk("process=%llu flags=0x%x bytes=%llu",
+		  __entry->process, __entry->flags, __entry->bytes)
+);
+
 #endif /* _VIDMM_EVENTS_H */
 
 #undef TRACE_INCLUDE_PATH

@@ -37,6 +37,11 @@ use crate::{
     },
     object::{
         allocation::Allocation,
+        budget::{
+            local_bytes,
+            Budgets,
+            PerGroup, //
+        },
         client::Client,
         context::Context,
         device::Device,
@@ -96,6 +101,8 @@ pub(crate) struct Adapter {
     residency: Mutex<Residency>,
     #[pin]
     sunk: Sunk,
+    #[pin]
+    budgets: Budgets,
     #[pin]
     idle: WaitQueue,
     #[pin]
@@ -163,6 +170,8 @@ impl Adapter {
                 *capacity = capacity_of(segment.kind, segment.capacity());
             }
         }
+        let local = local_bytes(backend.capabilities(), &residency);
+        let totals = PerGroup::new(local, system_bytes());
         let anchor = Arc::pin_init(MappingAnchor::new(), GFP_KERNEL)?;
         let host_apertures = HostAperture::all(backend.capabilities())?;
         let adapter = Arc::pin_init(
@@ -183,6 +192,7 @@ impl Adapter {
                 offsets <- Offsets::new(),
                 residency <- new_mutex!(residency, "Adapter::residency"),
                 sunk <- Sunk::new(),
+                budgets <- Budgets::new(totals),
                 idle <- new_wait_queue!("Adapter::idle"),
                 released <- new_wait_queue!("Adapter::released"),
                 _presence: presence,
@@ -243,6 +253,11 @@ impl Adapter {
     /// Returns the allocations whose rank has fallen.
     pub(super) fn sunk(&self) -> &Sunk {
         &self.sunk
+    }
+
+    /// Returns what each client may keep resident.
+    pub(crate) fn budgets(&self) -> &Budgets {
+        &self.budgets
     }
 
     /// Returns the worker.

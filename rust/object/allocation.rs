@@ -465,8 +465,9 @@ impl Allocation {
         self.moves.load(Acquire)
     }
 
-    /// Counts a change of place and wakes who waits for one.
+    /// Counts a change of place, for its client too, and wakes who waits for one.
     pub(super) fn moved(&self) {
+        self.account(&mut self.residence.lock());
         self.moves.fetch_add(1, Full);
         self.adapter().paging().notify();
     }

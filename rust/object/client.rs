@@ -23,11 +23,13 @@ use crate::{
     backend::ObjectCall,
     object::{
         adapter::Adapter,
+        budget::Account,
         events::Events,
         fence_page::FencePages,
         name,
         order::Turn,
-        presence::Presence, //
+        presence::Presence,
+        status_page::StatusPage, //
     },
     units::{
         SegmentId,
@@ -46,6 +48,9 @@ pub(crate) struct Client {
     fence_pages: FencePages,
     #[pin]
     events: Events,
+    #[pin]
+    status: StatusPage,
+    account: Account,
     usage: Usage,
     #[pin]
     turn: SpinLock<Turn>,
@@ -151,6 +156,8 @@ impl Client {
                 name <- name::Slot::new(),
                 fence_pages <- FencePages::new(),
                 events <- events,
+                status <- StatusPage::new(),
+                account: Account::new(),
                 usage: Usage::new(),
                 turn <- new_spinlock!(turn, "Client::turn"),
                 _presence: presence,
@@ -158,6 +165,9 @@ impl Client {
             GFP_KERNEL_ACCOUNT,
         )?;
         adapter.registries().clients.add(id, &client)?;
+        adapter.budgets().join(&client).inspect_err(|_| {
+            adapter.registries().clients.remove(id);
+        })?;
         Ok(client)
     }
 
@@ -166,6 +176,7 @@ impl Client {
     pub(crate) fn close(&self) {
         self.fence_pages.close(self);
         self.adapter.registries().clients.remove(self.id);
+        self.adapter.budgets().part(self);
     }
 
     /// Returns its number, unique on the adapter.
@@ -186,6 +197,16 @@ impl Client {
     /// Returns its sums.
     pub(crate) fn usage(&self) -> &Usage {
         &self.usage
+    }
+
+    /// Returns what it may keep resident and keeps.
+    pub(crate) fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// Returns where it reads its budgets without a call.
+    pub(super) fn status(&self) -> &StatusPage {
+        &self.status
     }
 
     /// Returns what it is told without having asked.

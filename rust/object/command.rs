@@ -19,7 +19,8 @@ use crate::{
     abstractions::trace,
     object::{
         allocation::Hold,
-        paging_queue::PagingQueue, //
+        paging_queue::PagingQueue,
+        residency::Urgency, //
     },
 };
 
@@ -28,6 +29,7 @@ use crate::{
 pub(crate) struct Command {
     queue: Arc<PagingQueue>,
     allocations: KVVec<Hold>,
+    urgency: Urgency,
     /// The paging fence value that announces its completion.
     value: ListArcField<u64>,
     /// What [`Adapter::room`] said when no room was found last.
@@ -52,11 +54,16 @@ impl Command {
     /// # Errors
     ///
     /// - `ENOMEM`: no memory.
-    pub(super) fn new(queue: &Arc<PagingQueue>, allocations: KVVec<Hold>) -> Result<ListArc<Self>> {
+    pub(super) fn new(
+        queue: &Arc<PagingQueue>,
+        allocations: KVVec<Hold>,
+        urgency: Urgency,
+    ) -> Result<ListArc<Self>> {
         ListArc::pin_init(
             try_pin_init!(Self {
                 queue: queue.clone(),
                 allocations,
+                urgency,
                 value: ListArcField::new(0),
                 tried: ListArcField::new(0),
                 links <- ListLinks::new(),
@@ -73,6 +80,11 @@ impl Command {
     /// Returns what is to be made resident.
     pub(super) fn allocations(&self) -> &[Hold] {
         &self.allocations
+    }
+
+    /// Returns what it means that there is no place.
+    pub(super) fn urgency(&self) -> Urgency {
+        self.urgency
     }
 
     define_list_arc_field_getter! {

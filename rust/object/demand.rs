@@ -104,13 +104,16 @@ impl Demands {
             .find(|sum| sum.mask == demand.mask && sum.contiguous == demand.contiguous)
     }
 
-    /// Returns whether everything can be resident together.
-    pub(super) fn fit(&self, capacities: &[Capacity]) -> bool {
+    /// Returns how many bytes too few there are for everything to be resident together, beside what
+    /// is promised to others.
+    pub(super) fn lacking(&self, promised: &[Demand], capacities: &[Capacity]) -> u64 {
         let mut ledger = Ledger::new(capacities);
-        for sum in &self.sums {
-            ledger.add_sum(sum);
+        for sum in Iterator::chain(self.sums.iter(), promised) {
+            if sum.bytes > 0 {
+                ledger.add_sum(sum);
+            }
         }
-        ledger.fits()
+        ledger.lacking()
     }
 
     /// Returns the number of allocations.

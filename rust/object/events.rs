@@ -33,7 +33,10 @@ use crate::{
         clock,
         eventfd::EventFd, //
     },
-    object::device,
+    object::{
+        budget::Group,
+        device, //
+    },
 };
 
 mod queue;
@@ -49,6 +52,24 @@ pub(crate) const CAPACITY: u32 = 256;
 /// What has happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
+    /// The budget of a group has changed.
+    Budget {
+        /// The group.
+        group: Group,
+        /// The new budget.
+        budget: u64,
+        /// The usage.
+        usage: u64,
+    },
+    /// The client shall give memory up.
+    Trim {
+        /// The group.
+        group: Group,
+        /// How much.
+        bytes: u64,
+        /// The usage.
+        usage: u64,
+    },
     /// A device changed its state.
     DeviceState {
         /// Its handle.
@@ -66,6 +87,10 @@ pub(crate) enum Event {
 /// A kind of event that can be subscribed to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
+    /// [`Event::Budget`].
+    Budget,
+    /// [`Event::Trim`].
+    Trim,
     /// [`Event::DeviceState`].
     DeviceState,
 }
@@ -96,8 +121,21 @@ impl Event {
     /// Returns its kind; an overflow has none, it comes unasked.
     fn kind(&self) -> Option<Kind> {
         match self {
+            Self::Budget { .. } => Some(Kind::Budget),
+            Self::Trim { .. } => Some(Kind::Trim),
             Self::DeviceState { .. } => Some(Kind::DeviceState),
             Self::Overflow { .. } => None,
+        }
+    }
+}
+
+impl Event {
+    /// Returns what it is about, if it makes older events on the same topic worthless.
+    fn topic(&self) -> Option<(Kind, Group)> {
+        match self {
+            Self::Budget { group, .. } => Some((Kind::Budget, *group)),
+            Self::Trim { group, .. } => Some((Kind::Trim, *group)),
+            Self::DeviceState { .. } | Self::Overflow { .. } => None,
         }
     }
 }

@@ -95,6 +95,7 @@ impl Adapter {
             .ok_or(EINVAL)?
             .reserve(bytes)?;
         drop(residency);
+        self.resize_local();
         self.make_room();
         Worker::kick(self.worker());
         Ok(())
@@ -108,7 +109,10 @@ impl Adapter {
     /// - `ENOMEM`: no memory.
     pub(crate) fn inject_fragment(&self, segment: SegmentId) -> Result {
         let mut residency = self.residency().lock();
-        residency.segment_mut(segment).ok_or(EINVAL)?.fragment()
+        residency.segment_mut(segment).ok_or(EINVAL)?.fragment()?;
+        drop(residency);
+        self.resize_local();
+        Ok(())
     }
 
     /// Lets the next `count` occasions of `failure` go wrong.

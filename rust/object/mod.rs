@@ -23,6 +23,7 @@
 //! | rank | lock | protects |
 //! |---|---|---|
 //! | 0 | `Worker::desk` (mutex) | what the worker has before it |
+//! | 0 | `Budgets::members` (mutex) | who shares budgets; never together with the one above |
 //! | 1 | `Adapter::residency` (mutex) | occupancy of the segments, every change of a place |
 //! | 1 | `Device::demands` (mutex) | residency requirement list; never together with the one above |
 //! | 2 | `Allocation::residence` (mutex) | where one allocation is; CPU translations of it |
@@ -36,6 +37,7 @@ mod acceptance;
 pub(crate) mod adapter;
 pub(crate) mod allocation;
 mod backing;
+pub(crate) mod budget;
 pub(crate) mod client;
 mod command;
 pub(crate) mod context;
@@ -61,6 +63,7 @@ pub(crate) mod residence;
 pub(crate) mod residency;
 mod scheduler;
 pub(crate) mod segment;
+pub(crate) mod status_page;
 pub(crate) mod submission;
 #[cfg(CONFIG_KUNIT)]
 mod tests;

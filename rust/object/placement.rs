@@ -218,7 +218,6 @@ impl Residency {
         }
     }
 
-    #[cfg_attr(not(CONFIG_KUNIT), expect(dead_code))]
     /// Notes how the usage of `client` compares with its budget: over it, all its allocations leave
     /// before those of others.
     pub(super) fn set_budget(&mut self, client: &Client, budget: Budget) {
@@ -278,6 +277,8 @@ impl Mover<'_> {
             return false;
         }
         residence.pins += 1;
+        self.take_back(&mut residence);
+        allocation.account(&mut residence);
         self.touch(allocation, &mut residence);
         true
     }

@@ -20,6 +20,7 @@
 use crate::{
     object::{
         backing::Backing,
+        budget::Group,
         order::{
             Entry,
             EntryNodes, //
@@ -90,6 +91,12 @@ pub(crate) struct Residence {
     pub(super) content: Content,
     /// Residency references held by its device (RES-10).
     pub(super) references: u64,
+    /// Whether the last MAKE_RESIDENT found no place for it.
+    pub(super) unplaced: bool,
+    /// Whether its client has given it up by EVICT, although it may still be somewhere.
+    pub(super) given_up: bool,
+    /// The budget in which it is counted.
+    pub(super) counted_in: Option<Group>,
     /// Whether its handle is gone, so that it gets no more references.
     pub(super) forgotten: bool,
     /// Queued commands that will bring it in.
@@ -136,6 +143,9 @@ impl Residence {
             location: Location::Nowhere,
             content: Content::Empty,
             references: 0,
+            unplaced: false,
+            given_up: false,
+            counted_in: None,
             forgotten: false,
             commands: 0,
             pins: 0,
@@ -224,6 +234,11 @@ impl Residence {
     /// Returns whether it takes no place and no operation on its pages is outstanding.
     pub(super) fn is_idle_nowhere(&self, completed: u64) -> bool {
         matches!(self.location, Location::Nowhere) && self.is_settled(completed)
+    }
+
+    /// Returns whether the last MAKE_RESIDENT found no place for it.
+    pub(crate) fn is_unplaced(&self) -> bool {
+        self.unplaced
     }
 
     /// Returns where it is.

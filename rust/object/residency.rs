@@ -28,6 +28,8 @@ use crate::{
             Hold, //
         },
         backing::Backing,
+        budget::Group,
+        client::Client,
         command::Command,
         demand::{
             Demands,
@@ -94,7 +96,9 @@ impl Refused {
 pub(crate) enum Urgency {
     /// The call fails.
     MayFail,
-    /// The call fails, and the device is in error.
+    /// The call fails; but what others have reserved is not spared for them.
+    LastAttempt,
+    /// As for a last attempt, and the device is in error.
     MustSucceed,
 }
 
@@ -113,16 +117,18 @@ pub(crate) enum Leaving {
 ///
 /// - `EXDEV`: an allocation of another device.
 /// - `ENOMEM`: no memory for the pages behind an allocation.
-/// - `ENOSPC`: together with what the device holds already it would not fit.
+/// - `ENOSPC`: together with what the device holds already, and what others may count on, it would
+///   not fit.
 /// - `EINTR`: the caller is being killed.
 ///
-/// Requirements: RES-1 to RES-4, RES-10.
+/// Requirements: RES-1 to RES-4, RES-10, RES-13.
 pub(crate) fn make_resident(
     queue: &Arc<PagingQueue>,
     allocations: KVVec<Hold>,
     urgency: Urgency,
 ) -> Result<Answer, Refused> {
-    let answer = request(queue, allocations);
+    let answer = request(queue, allocations, urgency);
+    queue.device().adapter().budgets().settle();
     if let Err(refused) = &answer {
         let no_memory = refused.error == ENOSPC || refused.error == ENOMEM;
         if urgency == Urgency::MustSucceed && no_memory {
@@ -138,7 +144,11 @@ pub(crate) fn make_resident(
     answer
 }
 
-fn request(queue: &Arc<PagingQueue>, allocations: KVVec<Hold>) -> Result<Answer, Refused> {
+fn request(
+    queue: &Arc<PagingQueue>,
+    allocations: KVVec<Hold>,
+    urgency: Urgency,
+) -> Result<Answer, Refused> {
     let device = queue.device();
     check_device(device, &allocations)?;
     for hold in &allocations {
@@ -152,8 +162,8 @@ fn request(queue: &Arc<PagingQueue>, allocations: KVVec<Hold>) -> Result<Answer,
     for hold in &allocations {
         entries.push(Demands::entry(hold.allocation())?, GFP_KERNEL_ACCOUNT)?;
     }
-    let command = Command::new(queue, allocations)?;
-    count(device, command.allocations(), entries, backings)?;
+    let command = Command::new(queue, allocations, urgency)?;
+    count(device, command.allocations(), entries, backings, urgency)?;
     pin_in_system(command.allocations());
     let first = command.allocations().first().cloned();
     let announce = |value| {
@@ -244,8 +254,14 @@ fn count(
     allocations: &[Hold],
     entries: KVVec<Entry>,
     backings: KVVec<(usize, Backing)>,
+    urgency: Urgency,
 ) -> Result<(), Refused> {
-    let capacities = device.adapter().free_capacities();
+    let adapter = device.adapter();
+    let capacities = adapter.free_capacities();
+    let promised = match urgency {
+        Urgency::MayFail => adapter.promised_to_others(device.client()),
+        Urgency::LastAttempt | Urgency::MustSucceed => Default::default(),
+    };
     let mut surplus = KVVec::with_capacity(entries.len(), GFP_KERNEL_ACCOUNT)?;
     let mut demands = device.demands().lock();
     demands.reserve(allocations.len())?;
@@ -268,35 +284,53 @@ fn count(
             let _ = surplus.push_within_capacity(entry);
         }
     }
-    if demands.fit(&capacities) {
+    let lacking = demands.lacking(&promised, &capacities);
+    if lacking == 0 {
         for (index, backing) in backings {
             if let Some(hold) = allocations.get(index) {
                 hold.install(backing);
             }
         }
+        for hold in allocations {
+            hold.account(&mut hold.residence().lock());
+        }
         return Ok(());
     }
     // Taken back from the end: the last one without which the rest fits is the first too many.
     let mut index = None;
+    let mut additions = [0_u64; 2];
     uncount(
         &mut demands,
         allocations,
         &mut surplus,
         |demands, position| {
-            if index.is_none() && demands.fit(&capacities) {
+            if index.is_none() && demands.lacking(&promised, &capacities) == 0 {
                 index = Some(position);
+            }
+            if let Some(hold) = allocations.get(position) {
+                for (sum, group) in additions.iter_mut().zip(Group::ALL) {
+                    *sum = sum.saturating_add(hold.addition(group));
+                }
             }
         },
     );
     drop(demands);
-    let bytes_to_trim = allocations
-        .iter()
-        .fold(0_u64, |sum, hold| sum.saturating_add(hold.size()));
     Err(Refused {
         error: ENOSPC,
         index,
-        bytes_to_trim,
+        bytes_to_trim: lacking.max(excess_with(device.client(), additions)),
     })
+}
+
+/// Returns how far `client` would be beyond its budgets if it kept these bytes in addition.
+fn excess_with(client: &Client, additions: [u64; 2]) -> u64 {
+    let budgets = client.adapter().budgets();
+    let excesses = Group::ALL.iter().zip(additions).map(|(group, addition)| {
+        let statement = budgets.statement(client, *group);
+        let usage = statement.usage.saturating_add(addition);
+        usage.saturating_sub(statement.budget)
+    });
+    excesses.fold(0, u64::saturating_add)
 }
 
 /// Takes back what was counted, from the end; `removed` is told each element whose allocation has
@@ -339,7 +373,7 @@ fn pin_in_system(allocations: &[Hold]) {
 /// - `EINVAL`: an allocation without a reference left.
 /// - `ENOMEM`: no memory.
 ///
-/// Requirement: RES-10.
+/// Requirements: RES-10, RES-14.
 pub(crate) fn evict(
     device: &Arc<Device>,
     allocations: &[Hold],
@@ -368,6 +402,8 @@ pub(crate) fn evict(
         if let Some(entry) = demands.remove(&hold.demand(), hold.object_id()) {
             let _ = dropped.push_within_capacity(entry);
         }
+        residence.given_up = true;
+        hold.account(&mut residence);
         if leaving == Leaving::AtOnce {
             residence.wish = Wish::Leave;
             drop(residence);
@@ -375,6 +411,7 @@ pub(crate) fn evict(
         }
     }
     drop(demands);
+    device.adapter().budgets().settle();
     Ok(())
 }
 
@@ -386,6 +423,7 @@ pub(crate) fn forget(allocation: &Allocation) {
         let mut residence = allocation.residence().lock();
         residence.references = 0;
         residence.forgotten = true;
+        allocation.account(&mut residence);
     }
     let entry = demands.remove(&allocation.demand(), allocation.object_id());
     drop(demands);

@@ -351,7 +351,7 @@ mod suite {
     }
 
     #[test]
-    fn list_that_never_fits_fails_the_device_and_ends() -> Result {
+    fn list_without_a_place_fails_the_device_only_if_it_must_succeed() -> Result {
         let fixture = Fixture::new()?;
         let mut list = KVVec::new();
         for _ in 0..2 {
@@ -368,15 +368,26 @@ mod suite {
                 GFP_KERNEL,
             )?;
         }
-        let mut copy = KVVec::new();
-        for hold in &list {
-            copy.push(hold.clone(), GFP_KERNEL)?;
-        }
-        let answer = residency::make_resident(&fixture.queue, copy, Urgency::MayFail);
-        assert!(answer.is_ok());
-        fixture.settle();
-        assert_eq!(fixture.device.state().state, State::ErrorMemory);
+        let request = |urgency| -> Result {
+            let mut copy = KVVec::new();
+            for hold in &list {
+                copy.push(hold.clone(), GFP_KERNEL)?;
+            }
+            let answer = residency::make_resident(&fixture.queue, copy, urgency);
+            assert!(answer.is_ok());
+            fixture.settle();
+            Ok(())
+        };
+        request(Urgency::LastAttempt)?;
+        assert_eq!(fixture.device.state().state, State::Active);
         assert_eq!(fixture.queue.fence().value().0, 1);
+        let marked = list
+            .iter()
+            .filter(|hold| hold.residence().lock().is_unplaced());
+        assert_eq!(marked.count(), 1);
+        request(Urgency::MustSucceed)?;
+        assert_eq!(fixture.device.state().state, State::ErrorMemory);
+        assert_eq!(fixture.queue.fence().value().0, 2);
         for hold in list {
             forget(hold);
         }

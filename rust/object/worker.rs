@@ -68,6 +68,7 @@ use crate::{
             Residency, //
         },
         residence::Wish,
+        residency::Urgency,
         scheduler,
         submission::{
             Need,
@@ -75,6 +76,8 @@ use crate::{
         },
     },
 };
+
+mod unplaced;
 
 /// The worker of an adapter.
 #[pin_data]
@@ -297,6 +300,7 @@ impl WorkItem for Worker {
         let adapter = this.adapter.lock().clone();
         if let Some(adapter) = adapter {
             this.pass(&adapter);
+            adapter.budgets().settle();
         }
     }
 }
@@ -434,14 +438,16 @@ impl Desk {
             self.builder.flush(adapter.paging());
             return false;
         }
-        if matches!(served, Some(Ok(_))) {
-            list.clone().for_each(|one| Allocation::unpin(one, None));
+        match served {
+            Some(Ok(_)) => list.clone().for_each(|one| Allocation::unpin(one, None)),
+            Some(Err(_)) => self.bring_some(adapter, list.clone(), behalf),
+            None => {}
         }
         for one in list {
             one.residence().lock().commands -= 1;
             Allocation::reconsider(one);
         }
-        if matches!(served, Some(Err(_))) {
+        if matches!(served, Some(Err(_))) && command.urgency() == Urgency::MustSucceed {
             device.fail(Offence {
                 state: device::State::ErrorMemory,
                 context: 0,

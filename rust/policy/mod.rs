@@ -15,6 +15,7 @@
 //! | [`placement`] | which pages; which segments in which order |
 //! | [`eviction`] | who leaves |
 //! | [`host_aperture`] | who has the pages of a CPU window, who gives one up |
+//! | [`budget`] | how much each user of a segment group may keep |
 //! | [`residency`] | could all of this be in memory at once |
 //! | [`patching`] | is every operand covered, inside its allocation and bound |
 //! | [`splitting`] | is there room at each place where a buffer may be cut |
@@ -35,6 +36,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod budget;
 mod duplicates;
 pub mod eviction;
 mod free_runs;

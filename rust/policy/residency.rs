@@ -22,7 +22,7 @@
 pub const MASKS: usize = 32;
 
 /// What one allocation asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Demand {
     /// Its size.
     pub bytes: u64,
@@ -168,6 +168,14 @@ impl<'a> Ledger<'a> {
     /// Returns whether what was added and not removed might be in memory together.
     pub fn fits(&self) -> bool {
         self.overdrawn == 0 && self.stuck == 0
+    }
+
+    /// Returns how many bytes too few there are: 0 if what was added by its sums might be in memory
+    /// together, otherwise the most that any set of segments is overdrawn.
+    pub fn lacking(&self) -> u64 {
+        let lines = self.lines.iter().take(self.used);
+        let overdrafts = lines.map(|line| line.left.all.min(line.left.contiguous));
+        overdrafts.fold(0, |most, left| most.max(left.min(0).unsigned_abs()))
     }
 
     /// Opens an account for `mask`, unless there is one or no room for it.
@@ -362,6 +370,19 @@ mod tests {
         assert!(!ledger.fits());
         ledger.remove(&loose(40, 0b110));
         assert!(ledger.fits());
+    }
+
+    #[test]
+    fn what_is_lacking_is_what_must_go() {
+        let mut ledger = Ledger::new(&CAPACITIES);
+        ledger.add_sum(&loose(12, 0b10));
+        assert_eq!(ledger.lacking(), 0);
+        ledger.add_sum(&loose(10, 0b10));
+        assert_eq!(ledger.lacking(), 6 * MIB);
+        ledger.remove(&loose(6, 0b10));
+        assert_eq!(ledger.lacking(), 0);
+        ledger.add_sum(&contiguous(9, 0b10));
+        assert_eq!(ledger.lacking(), 9 * MIB);
     }
 
     #[test]

@@ -248,6 +248,10 @@ fn describe_state(handle: u32, allocation: &Allocation) -> AllocState {
         (dirty, abi::ALLOC_STATE_GPU_DIRTY),
         (allocation.is_locked(), abi::ALLOC_STATE_LOCKED),
         (allocation.is_busy(), abi::ALLOC_STATE_BUSY),
+        (
+            allocation.residence().lock().is_unplaced(),
+            abi::ALLOC_STATE_NO_PLACE,
+        ),
     ];
     let (mmap_offset, mmap_span) = allocation.mapping();
     AllocState {

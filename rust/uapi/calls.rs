@@ -11,6 +11,7 @@ use super::{
         nr, //
     },
     allocation,
+    budget,
     close,
     context,
     device,
@@ -89,6 +90,8 @@ static LINES: [Line; NUMBERS] = {
         abi::EVICT_ONLY_IF_NEEDED | abi::EVICT_NOT_WRITTEN,
         residency::evict
     );
+    lines[at(nr::BUDGET)] = ioctl!(Budget, 0, budget::budget);
+    lines[at(nr::RESERVE_BUDGET)] = ioctl!(ReserveBudget, 0, budget::reserve);
     lines[at(nr::EVENTS)] = ioctl!(Events, 0, events::events);
     lines[at(nr::FENCE_CREATE)] = ioctl!(FenceCreate, fence::FLAGS_KNOWN, fence::create);
     lines[at(nr::FENCE_SIGNAL)] =

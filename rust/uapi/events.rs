@@ -50,7 +50,11 @@ const fn bit(number: u32) -> u64 {
 const KNOWN: u64 = (1 << abi::EVENT_SCANOUT) - 1;
 
 /// Types of events that can be asked for, and what they are.
-const KINDS: [(u64, Kind); 1] = [(bit(abi::EVENT_DEVICE_STATE), Kind::DeviceState)];
+const KINDS: [(u64, Kind); 3] = [
+    (bit(abi::EVENT_BUDGET), Kind::Budget),
+    (bit(abi::EVENT_TRIM), Kind::Trim),
+    (bit(abi::EVENT_DEVICE_STATE), Kind::DeviceState),
+];
 
 /// Subscribes to events, or ends the subscription.
 ///
@@ -127,6 +131,28 @@ fn encode(record: &Record) -> abi::Event {
         ..abi::Event::default()
     };
     match record.event {
+        Event::Budget {
+            group,
+            budget,
+            usage,
+        } => abi::Event {
+            r#type: abi::EVENT_BUDGET,
+            object: group.number(),
+            a: budget,
+            b: usage,
+            ..event
+        },
+        Event::Trim {
+            group,
+            bytes,
+            usage,
+        } => abi::Event {
+            r#type: abi::EVENT_TRIM,
+            object: group.number(),
+            a: bytes,
+            b: usage,
+            ..event
+        },
         Event::DeviceState { device, state } => abi::Event {
             r#type: abi::EVENT_DEVICE_STATE,
             object: device,

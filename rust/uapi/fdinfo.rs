@@ -16,6 +16,7 @@ use crate::{
     object::{
         adapter::SegmentKind,
         allocation::Hold,
+        budget::Group,
         client::{
             Sum,
             Usage, //
@@ -84,7 +85,7 @@ pub(super) fn show(file: &File, seq: &SeqFile) {
             active: active[0],
         },
     );
-    show_own(usage, seq);
+    show_own(file, usage, seq);
 }
 
 /// What is said about a region.
@@ -130,10 +131,16 @@ fn active(file: &File) -> [u64; SEGMENT_IDS] {
     active
 }
 
-fn show_own(usage: &Usage, seq: &SeqFile) {
-    for group in ["local", "nonlocal"] {
-        for what in ["budget", "usage", "trim"] {
-            seq_print!(seq, "vidmm-{what}-{group}:\t0 KiB\n");
+fn show_own(file: &File, usage: &Usage, seq: &SeqFile) {
+    for (group, name) in [(Group::Local, "local"), (Group::NonLocal, "nonlocal")] {
+        let statement = file.adapter().budgets().statement(file.client(), group);
+        let bytes = [
+            ("budget", statement.budget),
+            ("usage", statement.usage),
+            ("trim", statement.excess()),
+        ];
+        for (what, bytes) in bytes {
+            seq_print!(seq, "vidmm-{what}-{name}:\t{} KiB\n", bytes / 1024);
         }
     }
     let bytes = [

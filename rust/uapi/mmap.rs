@@ -19,17 +19,21 @@ use crate::{
             AllocationMapping,
             FenceMapping, //
         },
-        offsets::Target, //
+        offsets::Target,
+        status_page::StatusPage, //
     },
+    units::PAGE_BYTES,
 };
 
-use super::file::File;
+use super::{
+    abi,
+    file::File, //
+};
 
 /// Maps what the offset of `area` names.
 ///
 /// # Errors
 ///
-/// - `EOPNOTSUPP`: the status page, which is not there yet.
 /// - `EACCES`: no object of the client has this offset, or writing is asked for where only reading
 ///   is possible.
 /// - `EINVAL`: the range leaves the object, or a private copy is asked for.
@@ -37,8 +41,12 @@ use super::file::File;
 /// - `ENOMEM`: no memory.
 pub(super) fn mmap<'a>(file: &File, area: NewArea<'a>) -> Result<Installed<'a>> {
     let offset = area.offset();
-    if offset == 0 {
-        return Err(EOPNOTSUPP);
+    if offset == abi::MMAP_OFFSET_STATUS_PAGE {
+        if area.bytes() > PAGE_BYTES {
+            return Err(EINVAL);
+        }
+        let mapping = StatusPage::mapping(file.client())?;
+        return area.install(Arc::new(mapping, GFP_KERNEL_ACCOUNT)?, Access::Read);
     }
     let found = file.adapter().offsets().find(offset).ok_or(EACCES)?;
     if found.client != file.client().id() {

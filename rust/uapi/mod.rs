@@ -15,6 +15,7 @@
 pub(crate) mod abi;
 
 mod allocation;
+mod budget;
 mod calls;
 mod close;
 mod context;

@@ -56,7 +56,10 @@ use super::{
 };
 
 /// Features that every adapter has.
-const FEATURES: u64 = abi::FEATURE_PATCHED | abi::FEATURE_ACCESSED_PHYSICALLY;
+const FEATURES: u64 = abi::FEATURE_PATCHED
+    | abi::FEATURE_BUDGET_EVENTS
+    | abi::FEATURE_ACCESSED_PHYSICALLY
+    | abi::FEATURE_STATUS_PAGE;
 /// Ticks of the clock of the software engine, which is CLOCK_MONOTONIC.
 const GPU_HZ: u64 = 1_000_000_000;
 

@@ -134,14 +134,16 @@ pub(super) fn make_resident<'a>(
     let holds = get_of_device(file, &handles, device).blame(fail_index)?;
     device.ensure_active()?;
 
-    let urgency = if must_succeed {
-        Urgency::MustSucceed
-    } else {
-        Urgency::MayFail
+    let last_attempt = argument.flags & abi::MAKE_RESIDENT_CANT_TRIM_FURTHER != 0;
+    let urgency = match (last_attempt, must_succeed) {
+        (_, true) => Urgency::MustSucceed,
+        (true, false) => Urgency::LastAttempt,
+        (false, false) => Urgency::MayFail,
     };
     let answer = residency::make_resident(&queue, holds, urgency)
         .inspect_err(|refused| argument.bytes_to_trim = refused.bytes_to_trim)
         .blame(fail_index)?;
+    argument.bytes_to_trim = file.client().account().excess();
     if let Answer::Pending(value) = answer {
         argument.fence_value = value;
         argument.status = abi::STATUS_PENDING;
@@ -174,5 +176,6 @@ pub(super) fn evict(file: &File, argument: &mut Evict) -> Result<Done> {
         Leaving::AtOnce
     };
     residency::evict(&device, &holds, leaving).blame(fail_index)?;
+    argument.bytes_to_trim = file.client().account().excess();
     Ok(Done)
 }

@@ -1176,6 +1176,8 @@ struct vidmm_alloc_query {
  *   At least one LOCK is not undone.
  * %VIDMM_ALLOC_STATE_BUSY
  *   Queued work uses it.
+ * %VIDMM_ALLOC_STATE_NO_PLACE
+ *   The last MAKE_RESIDENT found no place for it when its turn came.
  */
 #define VIDMM_ALLOC_STATE_OFFERED		(1U << 0)
 #define VIDMM_ALLOC_STATE_PINNED		(1U << 1)
@@ -1185,6 +1187,7 @@ struct vidmm_alloc_query {
 #define VIDMM_ALLOC_STATE_ON_SCREEN		(1U << 5)
 #define VIDMM_ALLOC_STATE_LOCKED		(1U << 6)
 #define VIDMM_ALLOC_STATE_BUSY			(1U << 7)
+#define VIDMM_ALLOC_STATE_NO_PLACE		(1U << 8)
 
 /**
  * struct vidmm_alloc_state - State of one allocation, element of ALLOC_QUERY.

@@ -68,6 +68,9 @@ impl From<units::Place> for Place {
     }
 }
 
+/// Flag of [`trim`]: down to the budget.
+pub const TRIM_TO_BUDGET: u32 = 1 << 2;
+
 /// A node number that prints as -1.
 pub const NO_NODE: u32 = u32::MAX;
 
@@ -337,5 +340,27 @@ events! {
         device: u64,
         /// Its new state.
         state: State,
+    }
+
+    /// The budget of a client changes.
+    budget => Budget(32) {
+        /// The client.
+        process: u64,
+        /// The segment group, as the interface numbers it.
+        group: u32,
+        /// The new budget.
+        budget: u64,
+        /// What it uses.
+        usage: u64,
+    }
+
+    /// A client is asked to give memory up.
+    trim => Trim(24) {
+        /// The client.
+        process: u64,
+        /// How far: [`TRIM_TO_BUDGET`].
+        flags: u32,
+        /// How much.
+        bytes: u64,
     }
 }

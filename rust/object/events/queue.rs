@@ -69,6 +69,10 @@ impl Queue {
     /// Enters an event as the last one, or counts it as lost.
     pub(super) fn push(&mut self, event: Event) -> Queued {
         let record = Record::now(event);
+        if let Some(older) = self.on_the_topic_of(&event) {
+            *older = record;
+            return Queued::Within;
+        }
         // OVERFLOW: differences of numbers in order, and no more than there are places.
         let waiting = self.next - self.first + self.out;
         if waiting < PLACES - 1 {
@@ -85,6 +89,19 @@ impl Queue {
             return Queued::Within;
         }
         self.append(Record::now(Event::Overflow { lost: 1 }))
+    }
+
+    /// Returns the record on the same topic, if one waits.
+    fn on_the_topic_of(&mut self, event: &Event) -> Option<&mut Record> {
+        let topic = event.topic()?;
+        let place = (self.first..self.next)
+            // CAST: `usize` has 64 bits wherever this driver runs.
+            .map(|number| (number % PLACES) as usize)
+            .find(|place| {
+                let record = self.places.get(*place);
+                record.is_some_and(|record| record.event.topic() == Some(topic))
+            })?;
+        self.places.get_mut(place)
     }
 
     fn append(&mut self, record: Record) -> Queued {
@@ -119,6 +136,9 @@ impl Queue {
             return;
         };
         self.out = out;
+        if self.on_the_topic_of(&record.event).is_some() {
+            return;
+        }
         if let Some(place) = self.place(number) {
             *place = record;
             self.first = number;

@@ -32,6 +32,7 @@ use crate::{
 
 use super::{
     trace_move,
+    Behalf,
     Mover,
     Refusal, //
 };
@@ -119,6 +120,8 @@ impl Mover<'_> {
         }
         drop(residence.install(backing));
         residence.location = location;
+        residence.unplaced = false;
+        self.take_back(&mut residence);
         residence.settled = residence.settled.max(self.builder.settles(self.line));
         residence.pins += 1;
         if allocation.flags().contains(Flag::Pinned) {
@@ -128,6 +131,13 @@ impl Mover<'_> {
         drop(residence);
         allocation.moved();
         Ok(())
+    }
+
+    /// An allocation that work uses again is given up no longer.
+    pub(super) fn take_back(&self, residence: &mut Residence) {
+        if matches!(self.behalf, Behalf::Work) && residence.wish != Wish::Leave {
+            residence.given_up = false;
+        }
     }
 
     /// Moves an allocation out of its place, keeping its content.

@@ -223,6 +223,8 @@ pub const ALLOC_STATE_ON_SCREEN: u32 = 1 << 5;
 pub const ALLOC_STATE_LOCKED: u32 = 1 << 6;
 /// Queued work uses it.
 pub const ALLOC_STATE_BUSY: u32 = 1 << 7;
+/// The last MAKE_RESIDENT found no place for it when its turn came.
+pub const ALLOC_STATE_NO_PLACE: u32 = 1 << 8;
 
 /// State of one allocation, element of ALLOC_QUERY.
 #[repr(C)]

@@ -12,6 +12,7 @@
 #![deny(unsafe_code)]
 
 mod argument;
+mod budget;
 #[allow(unsafe_code)]
 mod call;
 mod calls;

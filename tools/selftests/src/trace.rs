@@ -16,7 +16,7 @@ use crate::debugfs::parse_number;
 const DIRECTORY: &str = "/sys/kernel/tracing";
 
 /// Fields of every event, in the order in which they are printed.
-pub const EVENTS: [(&str, &[&str]); 21] = [
+pub const EVENTS: [(&str, &[&str]); 22] = [
     ("backend_call", &["name", "process", "alloc"]),
     ("alloc", &["alloc", "action", "size", "flags", "cookie"]),
     (
@@ -90,6 +90,7 @@ pub const EVENTS: [(&str, &[&str]); 21] = [
     ("scanout", &["alloc", "seg", "off", "action"]),
     ("fault", &["ctx", "va", "reason"]),
     ("device_state", &["device", "state"]),
+    ("budget", &["process", "group", "budget", "usage"]),
     ("trim", &["process", "flags", "bytes"]),
 ];
 

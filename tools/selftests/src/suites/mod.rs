@@ -7,6 +7,7 @@ pub mod abi_c;
 pub mod allocation;
 pub mod allocation_list;
 pub mod aperture;
+pub mod budget;
 pub mod command_buffer;
 pub mod content;
 pub mod context;
@@ -26,6 +27,7 @@ pub mod library;
 pub mod lifetime;
 pub mod lists;
 pub mod lock;
+pub mod make_resident;
 pub mod mapping;
 pub mod moves;
 pub mod node;
@@ -77,6 +79,8 @@ pub const ALL: &[&Suite] = &[
     &paging_buffer::SUITE,
     &events::SUITE,
     &moves::SUITE,
+    &budget::SUITE,
+    &make_resident::SUITE,
     &context::SUITE,
     &command_buffer::SUITE,
     &allocation_list::SUITE,
