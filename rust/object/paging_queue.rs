@@ -15,10 +15,8 @@ use kernel::{
     prelude::*,
     sync::{
         atomic::{
-            Acquire,
             Atomic,
-            Relaxed,
-            Release, //
+            Relaxed, //
         },
         Arc,
         SpinLock, //
@@ -34,6 +32,7 @@ use crate::object::{
         Purpose, //
     },
     name,
+    submission::Point,
     worker::Worker, //
 };
 
@@ -62,8 +61,6 @@ pub(crate) struct PagingQueue {
     last: SpinLock<u64>,
     /// The worker's pass in which a command of this queue had to stay.
     blocked: Atomic<u64>,
-    /// Whether its handle is gone.
-    closed: Atomic<bool>,
 }
 
 impl Priority {
@@ -95,7 +92,6 @@ impl PagingQueue {
                 name <- name::Slot::new(),
                 last <- new_spinlock!(0, "PagingQueue::last"),
                 blocked: Atomic::new(0),
-                closed: Atomic::new(false),
             }),
             GFP_KERNEL_ACCOUNT,
         )?;
@@ -104,11 +100,11 @@ impl PagingQueue {
         Ok(queue)
     }
 
-    /// Takes the queue off the list that the debug files show. Called when its handle goes.
+    /// Takes the queue off the list that the debug files show. Called when its handle goes; what is
+    /// queued is carried out all the same.
+    ///
+    /// Requirement: RES-24.
     pub(crate) fn closed(&self) {
-        self.closed.store(true, Release);
-        // Its commands end without being carried out.
-        Worker::kick(self.device.adapter().worker());
         self.device
             .adapter()
             .registries()
@@ -141,6 +137,14 @@ impl PagingQueue {
         &self.name
     }
 
+    /// Returns the point at which everything is done that is queued now.
+    pub(crate) fn end(&self) -> Point {
+        Point {
+            fence: self.fence.clone(),
+            value: self.last_value(),
+        }
+    }
+
     /// Returns the last value that was handed out.
     pub(crate) fn last_value(&self) -> u64 {
         *self.last.lock()
@@ -148,7 +152,7 @@ impl PagingQueue {
 
     /// Returns whether nobody is left to see what is done for it.
     pub(super) fn is_over(&self) -> bool {
-        self.closed.load(Acquire) || self.device.is_over()
+        self.device.is_over()
     }
 
     /// Returns whether a command had to stay in the worker's pass `pass`.

@@ -2,14 +2,24 @@
 
 //! CLOSE.
 
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
 use crate::{
     abstractions::wait_queue::{
         Deadline,
         Sleep, //
     },
-    object::adapter::Adapter,
+    object::{
+        adapter::Adapter,
+        fence_wait::{
+            self,
+            Quorum, //
+        },
+        submission::Point, //
+    },
 };
 
 use super::{
@@ -46,7 +56,9 @@ argument! {
 ///
 /// - `ENOENT`: no such object, or named twice.
 /// - `EBUSY`: a paging fence without its queue.
-/// - `EINTR`: a signal while waiting for storage to go; the names are dropped.
+/// - `EINTR`: a signal while waiting for work and storage to go; the names are dropped.
+///
+/// Requirements: RES-24, RES-25.
 pub(super) fn close(file: &File, argument: &mut Close) -> Result<Done> {
     let fail_index = &mut argument.fail_index;
     let handles: List<u32> =
@@ -56,20 +68,42 @@ pub(super) fn close(file: &File, argument: &mut Close) -> Result<Done> {
         file.handles()
             .close(handles.as_slice(), |object| object.close(client))
             .blame(fail_index)?;
+        file.adapter().budgets().settle();
         return Ok(Done);
     }
-    let mut storage = KVVec::with_capacity(handles.as_slice().len(), GFP_KERNEL_ACCOUNT)?;
+    let count = handles.as_slice().len();
+    let mut storage = KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?;
+    let mut queued = KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?;
     file.handles()
         .close(handles.as_slice(), |object| {
-            if let Object::Allocation(allocation) = &object {
-                // Without memory for its number, nobody waits for what a device takes along.
-                let _ = storage.push(allocation.object_id(), GFP_KERNEL_ACCOUNT);
+            // Without memory for it, nobody waits for what a device takes along.
+            match &object {
+                Object::Allocation(allocation) => {
+                    let _ = storage.push(allocation.object_id(), GFP_KERNEL_ACCOUNT);
+                }
+                Object::PagingQueue(queue, _) => {
+                    let _ = queued.push(queue.end(), GFP_KERNEL_ACCOUNT);
+                }
+                _ => {}
             }
             object.close(client);
         })
         .blame(fail_index)?;
+    file.adapter().budgets().settle();
+    wait_until_done(file.adapter(), &queued)?;
     wait_until_gone(file.adapter(), &storage)?;
     Ok(Done)
+}
+
+/// Waits until what was queued on paging queues that have been closed is done.
+fn wait_until_done(adapter: &Arc<Adapter>, ends: &[Point]) -> Result {
+    if ends.is_empty() {
+        return Ok(());
+    }
+    match fence_wait::wait(adapter, ends, Quorum::All, Deadline::Never) {
+        Err(refused) if refused.error == EINTR => Err(EINTR),
+        _ => Ok(()),
+    }
 }
 
 /// Waits until the storage of allocations that have been closed is gone.

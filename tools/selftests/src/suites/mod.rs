@@ -37,6 +37,7 @@ pub mod paging_queue;
 pub mod patch_list;
 pub mod pinned;
 pub mod query;
+pub mod queue_life;
 pub mod random_model;
 pub mod registration;
 pub mod residency;
@@ -81,6 +82,7 @@ pub const ALL: &[&Suite] = &[
     &moves::SUITE,
     &budget::SUITE,
     &make_resident::SUITE,
+    &queue_life::SUITE,
     &context::SUITE,
     &command_buffer::SUITE,
     &allocation_list::SUITE,
