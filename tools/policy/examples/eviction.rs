@@ -86,7 +86,8 @@ fn main() {
     }
     for line in &lines {
         let (name, cells) = line.split_first().unwrap();
-        let cells: String = cells.iter().map(|cell| format!(" {cell:>13}")).collect();
-        println!("{name:18}{cells}");
+        let cells: Vec<String> = cells.iter().map(|cell| format!("{cell:>13}")).collect();
+        let cells = cells.join(" ");
+        println!("{name:18} {cells}");
     }
 }

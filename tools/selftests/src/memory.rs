@@ -288,8 +288,10 @@ pub fn peek(address: u64, bytes: &mut [u8]) -> Result<usize, Errno> {
         iov_base: address as *mut libc::c_void,
         iov_len: bytes.len(),
     };
+    // SAFETY: takes no argument.
+    let process = unsafe { libc::getpid() };
     // SAFETY: the call fills `bytes`, which are borrowed, and checks the other address itself.
-    let copied = unsafe { libc::process_vm_readv(libc::getpid(), &local, 1, &remote, 1, 0) };
+    let copied = unsafe { libc::process_vm_readv(process, &local, 1, &remote, 1, 0) };
     usize::try_from(copied).map_err(|_| io::Error::last_os_error().raw_os_error().unwrap_or(0))
 }
 
