@@ -254,7 +254,13 @@ fn request_that_always_fails_ends() {
         debugfs::inject(&format!("fail {what} {}", u32::MAX));
         fixture.bring_in(&new);
         let state = fixture.client.device_state(fixture.device);
-        assert_eq!(state.state, abi::DEVICE_STATE_ERROR_MEMORY, "fail {what}");
+        assert_eq!(state.state, abi::DEVICE_STATE_ACTIVE, "fail {what}");
+        let state = fixture.client.state_of(new.handle);
+        assert_eq!(state.residency, abi::ALLOC_RESIDENCY_NOT_RESIDENT);
+        assert_eq!(
+            state.flags & abi::ALLOC_STATE_NO_PLACE,
+            abi::ALLOC_STATE_NO_PLACE
+        );
         assert!(begin.elapsed() < limit, "{:?}", begin.elapsed());
         debugfs::inject(&format!("fail {what} 0"));
         drop(fixture);
