@@ -82,6 +82,13 @@ impl Command {
         &self.allocations
     }
 
+    /// Returns whether nobody is left to see what is done for it: its device is closed or in error, or
+    /// all it names is closed.
+    pub(super) fn is_moot(&self) -> bool {
+        let mut holds = self.allocations.iter();
+        self.queue.is_over() || holds.all(|hold| hold.residence().lock().forgotten)
+    }
+
     /// Returns what it means that there is no place.
     pub(super) fn urgency(&self) -> Urgency {
         self.urgency

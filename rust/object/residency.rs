@@ -419,13 +419,18 @@ pub(crate) fn evict(
 pub(crate) fn forget(allocation: &Allocation) {
     let device = allocation.device();
     let mut demands = device.demands().lock();
-    {
+    let queued = {
         let mut residence = allocation.residence().lock();
         residence.references = 0;
         residence.forgotten = true;
         allocation.account(&mut residence);
-    }
+        residence.commands > 0
+    };
     let entry = demands.remove(&allocation.demand(), allocation.object_id());
     drop(demands);
     drop(entry);
+    if queued {
+        // A command that names nothing else ends without being carried out.
+        Worker::kick(allocation.adapter().worker());
+    }
 }

@@ -403,7 +403,7 @@ impl Desk {
             let queue = command.queue().clone();
             let room = adapter.room();
             // Trying again where nothing has changed would only push others out again.
-            let hopeful = *command.tried() != room || queue.is_over();
+            let hopeful = *command.tried() != room || command.is_moot();
             let may_try = hopeful && !queue.is_blocked_in(self.pass) && adapter.paging().is_roomy();
             let served = may_try && self.serve(adapter, &command);
             if may_try && !served {
@@ -430,7 +430,7 @@ impl Desk {
             value: *command.value(),
         };
         let list = command.allocations().iter().map(Hold::allocation);
-        let served = match queue.is_over() {
+        let served = match command.is_moot() {
             true => None,
             false => Some(self.bring_all(adapter, list.clone(), behalf, |_, _| ())),
         };

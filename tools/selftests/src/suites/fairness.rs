@@ -6,6 +6,7 @@ use std::fs;
 
 use crate::{
     abi,
+    budget::make_resident,
     client::{
         point,
         Answer,
@@ -179,7 +180,8 @@ fn list_that_never_fits_ends_and_fails_its_device() {
         fixture.create(info).handle
     };
     let handles = [only_at_the_start(), only_at_the_start()];
-    fixture.client.make_resident(&fixture.queue, &handles);
+    let flags = abi::MAKE_RESIDENT_CANT_TRIM_FURTHER | abi::MAKE_RESIDENT_MUST_SUCCEED;
+    make_resident(&fixture.client, &fixture.queue, &handles, flags).expect("it fits in sum");
     clock::wait_until("the device is in error", || {
         let state = fixture.client.device_state(fixture.device);
         state.state == abi::DEVICE_STATE_ERROR_MEMORY
