@@ -25,13 +25,21 @@ use crate::{
         Errno,
         Error, //
     },
+    events::{
+        self,
+        Events,
+        Subscription, //
+    },
     fence,
     handle::File,
     ioctl::query,
     Deadline,
     Device,
+    Group,
     Mapping,
-    Result, //
+    Result,
+    Scanout,
+    StatusPage, //
 };
 
 /// Where the first adapter is.
@@ -161,6 +169,62 @@ impl Adapter {
         self.file
             .call_with(abi::AllocQuery::default(), &mut items[..])?;
         Ok(items)
+    }
+
+    /// Gives allocations their priorities, pairs of a handle and an `ALLOC_PRIORITY_`.
+    pub fn set_priorities(&self, priorities: &[(u32, u32)]) -> Result<()> {
+        let items: Vec<_> = priorities
+            .iter()
+            .map(|&(alloc, priority)| abi::PriorityItem { alloc, priority })
+            .collect();
+        self.file
+            .call_with(abi::SetPriority::default(), &items[..])?;
+        Ok(())
+    }
+
+    /// Returns the budget of this client in a group of segments.
+    pub fn budget(&self, group: Group) -> Result<abi::Budget> {
+        self.file.call(abi::Budget {
+            group: group.value(),
+            ..Default::default()
+        })
+    }
+
+    /// Reserves a part of the budget that the kernel will not take away, in place of an earlier
+    /// reservation.
+    pub fn reserve_budget(&self, group: Group, bytes: u64) -> Result<()> {
+        self.file.call(abi::ReserveBudget {
+            group: group.value(),
+            flags: 0,
+            bytes,
+        })?;
+        Ok(())
+    }
+
+    /// Maps the page that shows the budgets of this client.
+    pub fn status_page(&self) -> Result<StatusPage> {
+        StatusPage::map(&self.file)
+    }
+
+    /// Says which events this client wants, in place of what it said before.
+    pub fn subscribe(&self, subscription: Subscription<'_>) -> Result<()> {
+        subscription.subscribe(&self.file)
+    }
+
+    /// Waits until an event is queued, and says whether one is: `false` when the deadline has
+    /// passed. The file can be given to a poll of the program's own as well.
+    pub fn wait_for_event(&self, deadline: Deadline) -> Result<bool> {
+        events::wait(&self.file, deadline)
+    }
+
+    /// Returns the queued events, oldest first.
+    pub fn events(&self) -> Events<'_> {
+        Events::new(&self.file)
+    }
+
+    /// Begins a change of what a source shows; without more it blanks the source.
+    pub fn scanout(&self, source: u32) -> Scanout<'_> {
+        Scanout::new(&self.file, source)
     }
 
     /// Waits until all points are reached.

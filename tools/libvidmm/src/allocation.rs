@@ -16,6 +16,12 @@ use crate::{
         Access,
         Guard, //
     },
+    offer::{
+        Level,
+        Outcome, //
+    },
+    paging_queue::PagingQueue,
+    Deadline,
     Device,
     Mapping,
     Result, //
@@ -52,6 +58,26 @@ impl Builder {
     /// An engine will use physical addresses: patched submissions may name it.
     pub fn accessed_physically(self) -> Self {
         self.flags(abi::ALLOC_ACCESSED_PHYSICALLY)
+    }
+
+    /// Its pages may be swapped while it is neither resident nor locked.
+    pub fn swappable(self) -> Self {
+        self.flags(abi::ALLOC_SWAPPABLE)
+    }
+
+    /// It never moves once placed. Needs `CAP_SYS_ADMIN`.
+    pub fn pinned(self) -> Self {
+        self.flags(abi::ALLOC_PINNED)
+    }
+
+    /// A source may show it, as such a picture.
+    pub fn primary(self, picture: Picture) -> Self {
+        let mut builder = self.flags(abi::ALLOC_PRIMARY);
+        builder.info.width = picture.width;
+        builder.info.height = picture.height;
+        builder.info.pitch = picture.pitch;
+        builder.info.format = u32::from_le_bytes(picture.format);
+        builder
     }
 
     /// Restricts it to segments: bit n of the mask stands for id n.
@@ -97,6 +123,7 @@ impl Builder {
         match infos[..] {
             [info] => Ok(Allocation {
                 handle: Handle::new(device.file(), info.handle),
+                device: device.handle(),
                 info,
                 span: OnceLock::new(),
             }),
@@ -123,10 +150,24 @@ impl Preference {
     }
 }
 
+/// What a primary looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Picture {
+    /// Pixels per line.
+    pub width: u32,
+    /// Lines.
+    pub height: u32,
+    /// Bytes per line; with 0 the kernel chooses.
+    pub pitch: u32,
+    /// Four-character code, for example `*b"XR24"`.
+    pub format: [u8; 4],
+}
+
 /// An allocation of a device.
 #[derive(Debug)]
 pub struct Allocation {
     handle: Handle,
+    device: u32,
     info: abi::AllocInfo,
     span: OnceLock<Mapping>,
 }
@@ -156,6 +197,39 @@ impl Allocation {
         let argument = abi::AllocQuery::default();
         self.handle.file().call_with(argument, &mut items[..])?;
         Ok(items[0])
+    }
+
+    /// Sets the priority, `ALLOC_PRIORITY_MINIMUM` and so on.
+    pub fn set_priority(&self, priority: u32) -> Result<()> {
+        let item = abi::PriorityItem {
+            alloc: self.handle(),
+            priority,
+        };
+        let argument = abi::SetPriority::default();
+        self.handle.file().call_with(argument, &[item])?;
+        Ok(())
+    }
+
+    /// Lets the kernel throw the contents away once the work queued so far is done. Until
+    /// [`reclaim`](Self::reclaim) nothing may be done with it; a touch of its memory is a signal.
+    pub fn offer(&self, level: Level) -> Result<()> {
+        let argument = abi::Offer {
+            device: self.device,
+            level: level.value(),
+            ..Default::default()
+        };
+        self.handle.file().call_with(argument, &[self.handle()])?;
+        Ok(())
+    }
+
+    /// Takes back what was offered, waits until it can be used, and says what became of it.
+    pub fn reclaim(&self, queue: &PagingQueue) -> Result<Outcome> {
+        let reclaimed = queue.reclaim(&[self.handle()])?;
+        queue.wait(reclaimed.progress, Deadline::FOREVER)?;
+        match reclaimed.outcomes[..] {
+            [outcome] => Ok(outcome),
+            _ => unreachable!("one allocation has one outcome"),
+        }
     }
 
     /// Returns the operand of a packet that is `offset` bytes inside the current instance.

@@ -8,6 +8,7 @@ use crate::{
         File,
         Handle, //
     },
+    offer::Level,
     Fence,
     PagingQueue,
     Result, //
@@ -78,6 +79,19 @@ impl Device {
         };
         let reply = self.file().call_with(argument, handles)?;
         Ok(reply.bytes_to_trim)
+    }
+
+    /// Offers allocations: their contents may be thrown away until they are reclaimed, with `OFFER_`
+    /// flags.
+    pub fn offer(&self, handles: &[u32], level: Level, flags: u32) -> Result<()> {
+        let argument = abi::Offer {
+            device: self.handle(),
+            level: level.value(),
+            flags,
+            ..Default::default()
+        };
+        self.file().call_with(argument, handles)?;
+        Ok(())
     }
 
     /// Closes the device and says how that went.

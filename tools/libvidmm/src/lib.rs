@@ -37,10 +37,12 @@ pub mod abi;
 
 pub mod adapter;
 pub mod allocation;
+pub mod budget;
 pub mod commands;
 pub mod context;
 pub mod device;
 pub mod error;
+pub mod events;
 pub mod fence;
 mod handle;
 #[allow(unsafe_code)]
@@ -48,12 +50,18 @@ pub mod ioctl;
 pub mod lock;
 #[allow(unsafe_code)]
 pub mod mapping;
+pub mod offer;
 pub mod paging_queue;
+pub mod scanout;
 pub mod submission;
 pub mod time;
 
 pub use adapter::Adapter;
 pub use allocation::Allocation;
+pub use budget::{
+    Group,
+    StatusPage, //
+};
 pub use context::Context;
 pub use device::Device;
 pub use error::{
@@ -69,5 +77,6 @@ pub use lock::{
 };
 pub use mapping::Mapping;
 pub use paging_queue::PagingQueue;
+pub use scanout::Scanout;
 pub use submission::Submission;
 pub use time::Deadline;

@@ -9,6 +9,7 @@ use crate::{
         Slot, //
     },
     handle::Handle,
+    offer::Outcome,
     Deadline,
     Device,
     Result, //
@@ -38,6 +39,25 @@ pub struct MadeResident {
     pub progress: Progress,
     /// How many bytes the client should give up, 0 inside its budget.
     pub bytes_to_trim: u64,
+}
+
+/// What RECLAIM answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reclaimed {
+    /// When all of the list is usable by the GPU; the CPU may lock it at once.
+    pub progress: Progress,
+    /// What became of each allocation.
+    pub outcomes: Vec<Outcome>,
+}
+
+impl Progress {
+    /// Reads `status` and `fence_value` of a reply.
+    fn read(status: u32, fence_value: u64) -> Self {
+        match status {
+            abi::STATUS_READY => Self::Ready,
+            _ => Self::Pending(fence_value),
+        }
+    }
 }
 
 impl PagingQueue {
@@ -91,11 +111,25 @@ impl PagingQueue {
         };
         let reply = self.handle.file().call_with(argument, handles)?;
         Ok(MadeResident {
-            progress: match reply.status {
-                abi::STATUS_READY => Progress::Ready,
-                _ => Progress::Pending(reply.fence_value),
-            },
+            progress: Progress::read(reply.status, reply.fence_value),
             bytes_to_trim: reply.bytes_to_trim,
+        })
+    }
+
+    /// Takes back allocations that were offered.
+    pub fn reclaim(&self, handles: &[u32]) -> Result<Reclaimed> {
+        let mut items: Vec<_> = handles
+            .iter()
+            .map(|&alloc| abi::ReclaimItem { alloc, result: 0 })
+            .collect();
+        let argument = abi::Reclaim {
+            queue: self.handle(),
+            ..Default::default()
+        };
+        let reply = self.handle.file().call_with(argument, &mut items[..])?;
+        Ok(Reclaimed {
+            progress: Progress::read(reply.status, reply.fence_value),
+            outcomes: items.iter().map(Outcome::read).collect(),
         })
     }
 
