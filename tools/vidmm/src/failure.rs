@@ -22,7 +22,17 @@ impl From<Error> for Failure {
 
 /// Opens an adapter.
 pub(crate) fn open(path: &Path) -> Result<Adapter, Failure> {
-    let adapter = Adapter::open(path).map_err(|error| cannot_open(path, error))?;
+    check(path, Adapter::open(path))
+}
+
+/// Opens an adapter so that reading its events does not wait.
+pub(crate) fn open_nonblocking(path: &Path) -> Result<Adapter, Failure> {
+    check(path, Adapter::open_nonblocking(path))
+}
+
+/// Checks that what was opened is an adapter.
+fn check(path: &Path, opened: libvidmm::Result<Adapter>) -> Result<Adapter, Failure> {
+    let adapter = opened.map_err(|error| cannot_open(path, error))?;
     match adapter.info() {
         Err(error) if error.errno == Errno::NOTTY => Err(Failure(format!(
             "{} is not the file of a vidmm adapter",

@@ -7,7 +7,8 @@ use std::path::Path;
 use clap::Args;
 use libvidmm::{
     abi,
-    Adapter, //
+    Adapter,
+    Group, //
 };
 use serde::Serialize;
 
@@ -57,13 +58,34 @@ struct Description {
     page_bytes: u32,
     large_page_bytes: u32,
     binding_slots: u32,
-    display_sources: u32,
+    display_sources: Vec<Source>,
+    budgets: Vec<Budget>,
     first_gpu_address: u64,
     end_of_gpu_addresses: u64,
     features: Vec<&'static str>,
     segments: Vec<Segment>,
     nodes: Vec<Node>,
+    source_count: u32,
     limits: Limits,
+}
+
+/// A display source.
+#[derive(Debug, Serialize)]
+struct Source {
+    id: u32,
+    flags: Vec<&'static str>,
+    max_width: u32,
+    max_height: u32,
+    pitch_alignment: u32,
+    sequence: u64,
+}
+
+/// What a client that has nothing may keep resident in a group of segments.
+#[derive(Debug, Serialize)]
+struct Budget {
+    group: &'static str,
+    budget_bytes: u64,
+    reservable_bytes: u64,
 }
 
 /// A segment of memory.
@@ -125,12 +147,14 @@ impl Description {
             page_bytes: info.page_size,
             large_page_bytes: info.large_page_size,
             binding_slots: info.patch_slots,
-            display_sources: info.sources,
+            display_sources: sources(adapter, &info)?,
+            budgets: budgets(adapter, &info)?,
             first_gpu_address: info.va_start,
             end_of_gpu_addresses: info.va_end,
             features: names::of_bits(info.features, &names::FEATURES),
             segments: adapter.segments()?.iter().map(Segment::from).collect(),
             nodes: adapter.nodes()?.iter().map(Node::from).collect(),
+            source_count: info.sources,
             limits: Limits::from(&limits),
         })
     }
@@ -144,6 +168,8 @@ impl Description {
             self.segment_table().to_string(),
             "\nNodes\n".to_owned(),
             self.node_table().to_string(),
+            self.budget_text(),
+            self.source_text(),
             "\nLimits\n".to_owned(),
             self.limits.table().to_string(),
         ]
@@ -181,12 +207,56 @@ impl Description {
             },
         );
         table.value("binding slots", self.binding_slots.to_string());
-        table.value("display sources", self.display_sources.to_string());
+        table.value("display sources", self.source_count.to_string());
         for (line, features) in self.features.chunks(4).enumerate() {
             let heading = if line == 0 { "features" } else { "" };
             table.value(heading, features.join(" "));
         }
         table
+    }
+
+    /// Returns the table of budgets; nothing on an adapter without them.
+    fn budget_text(&self) -> String {
+        let mut table = Table::new([
+            ("group", Align::Left),
+            ("budget", Align::Right),
+            ("reservable", Align::Right),
+        ]);
+        for budget in &self.budgets {
+            table.row([
+                budget.group.to_owned(),
+                bytes(budget.budget_bytes),
+                bytes(budget.reservable_bytes),
+            ]);
+        }
+        match self.budgets[..] {
+            [] => String::new(),
+            _ => format!("\nBudgets of a new client\n{table}"),
+        }
+    }
+
+    /// Returns the table of sources; nothing on an adapter that can show nothing.
+    fn source_text(&self) -> String {
+        let mut table = Table::new([
+            ("source", Align::Right),
+            ("largest picture", Align::Right),
+            ("pitch", Align::Right),
+            ("changes", Align::Right),
+            ("flags", Align::Left),
+        ]);
+        for source in &self.display_sources {
+            table.row([
+                source.id.to_string(),
+                format!("{} x {}", source.max_width, source.max_height),
+                bytes(u64::from(source.pitch_alignment)),
+                count(source.sequence),
+                source.flags.join(" "),
+            ]);
+        }
+        match self.display_sources[..] {
+            [] => String::new(),
+            _ => format!("\nDisplay sources\n{table}"),
+        }
     }
 
     fn segment_table(&self) -> Table {
@@ -246,15 +316,52 @@ impl Description {
     }
 }
 
+/// Asks for the sources of an adapter that has SCANOUT.
+fn sources(adapter: &Adapter, info: &abi::InfoAdapter) -> Result<Vec<Source>, Failure> {
+    let ids = match info.features & abi::FEATURE_SCANOUT {
+        0 => 0..0,
+        _ => 0..info.sources,
+    };
+    ids.map(|id| Ok(Source::from(&adapter.source(id)?)))
+        .collect()
+}
+
+/// Asks for the budgets of an adapter that has them.
+fn budgets(adapter: &Adapter, info: &abi::InfoAdapter) -> Result<Vec<Budget>, Failure> {
+    let groups = match info.features & abi::FEATURE_BUDGET_EVENTS {
+        0 => &[][..],
+        _ => &Group::ALL[..],
+    };
+    let budget = |group: &Group| {
+        let budget = adapter.budget(*group)?;
+        Ok(Budget {
+            group: names::group(budget.group),
+            budget_bytes: budget.budget,
+            reservable_bytes: budget.reservable,
+        })
+    };
+    groups.iter().map(budget).collect()
+}
+
+impl From<&abi::InfoSource> for Source {
+    fn from(info: &abi::InfoSource) -> Self {
+        Self {
+            id: info.source,
+            flags: names::of_bits(u64::from(info.flags), &names::SOURCE_FLAGS),
+            max_width: info.max_width,
+            max_height: info.max_height,
+            pitch_alignment: info.pitch_align,
+            sequence: info.sequence,
+        }
+    }
+}
+
 impl From<&abi::InfoSegment> for Segment {
     fn from(info: &abi::InfoSegment) -> Self {
         Self {
             id: info.id,
             kind: names::segment_kind(info.kind),
-            group: match info.group {
-                abi::GROUP_LOCAL => "local",
-                _ => "non-local",
-            },
+            group: names::group(info.group),
             base: info.base,
             bytes: info.size,
             contiguous_bytes: info.contiguous,

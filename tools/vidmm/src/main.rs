@@ -5,6 +5,7 @@
 //! Each subcommand has a file of its own. Results go to standard output, as tables or with `--json`
 //! for programs; progress goes to standard error, and only to a terminal.
 
+mod clients;
 mod demo;
 mod failure;
 mod info;
@@ -12,6 +13,7 @@ mod names;
 mod quantity;
 mod statistics;
 mod table;
+mod top;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -39,6 +41,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Info(info::Arguments),
+    Top(top::Arguments),
     Demo(demo::Arguments),
 }
 
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match arguments.command {
         Command::Info(command) => info::run(&arguments.device, &command),
+        Command::Top(command) => top::run(&arguments.device, &command),
         Command::Demo(command) => demo::run(&arguments.device, &command),
     };
     match outcome {

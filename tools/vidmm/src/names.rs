@@ -33,6 +33,15 @@ pub(crate) fn segment_kind(kind: u32) -> &'static str {
     }
 }
 
+/// Returns the name of a group of segments.
+pub(crate) fn group(group: u32) -> &'static str {
+    match group {
+        abi::GROUP_LOCAL => "local",
+        abi::GROUP_NON_LOCAL => "non-local",
+        _ => "unknown",
+    }
+}
+
 /// Returns the name of a kind of node.
 pub(crate) fn node_kind(kind: u32) -> &'static str {
     match kind {
@@ -52,6 +61,12 @@ pub(crate) const SEGMENT_FLAGS: [(u64, &str); 6] = [
     (abi::SEGMENT_CONTIGUOUS_ONLY as u64, "CONTIGUOUS_ONLY"),
     (abi::SEGMENT_SCANOUT as u64, "SCANOUT"),
     (abi::SEGMENT_BUDGETED as u64, "BUDGETED"),
+];
+
+/// Flags of display sources, by their bits.
+pub(crate) const SOURCE_FLAGS: [(u64, &str); 2] = [
+    (abi::SOURCE_ENABLED as u64, "ENABLED"),
+    (abi::SOURCE_OWNED as u64, "OWNED"),
 ];
 
 /// Flags of nodes, by their bits.

@@ -16,7 +16,7 @@ pub(crate) enum Align {
 /// A table with a heading.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
-    columns: Vec<(&'static str, Align)>,
+    columns: Vec<(String, Align)>,
     rows: Vec<Vec<String>>,
 }
 
@@ -26,8 +26,14 @@ const INDENT: &str = "  ";
 impl Table {
     /// Makes a table without rows.
     pub(crate) fn new<const COLUMNS: usize>(columns: [(&'static str, Align); COLUMNS]) -> Self {
+        let columns = columns.map(|(heading, align)| (heading.to_owned(), align));
+        Self::with(columns.to_vec())
+    }
+
+    /// Makes a table without rows, with headings that are made at run time.
+    pub(crate) fn with(columns: Vec<(String, Align)>) -> Self {
         Self {
-            columns: columns.to_vec(),
+            columns,
             rows: Vec::new(),
         }
     }
@@ -39,7 +45,12 @@ impl Table {
 
     /// Adds a row; cells that are missing are empty.
     pub(crate) fn row<const CELLS: usize>(&mut self, cells: [String; CELLS]) {
-        self.rows.push(cells.to_vec());
+        self.row_of(cells.to_vec());
+    }
+
+    /// Adds a row of as many cells as there are.
+    pub(crate) fn row_of(&mut self, cells: Vec<String>) {
+        self.rows.push(cells);
     }
 
     /// Adds a row of a name and a value.
@@ -52,7 +63,7 @@ impl Table {
         let width_of = |column: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(column));
             let widest = cells.map(|cell| cell.chars().count()).max();
-            let (heading, _) = self.columns[column];
+            let (heading, _) = &self.columns[column];
             widest.unwrap_or(0).max(heading.chars().count())
         };
         (0..self.columns.len()).map(width_of).collect()
@@ -77,7 +88,7 @@ impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let widths = self.widths();
         if self.columns.iter().any(|(heading, _)| !heading.is_empty()) {
-            let headings = self.columns.iter().map(|(heading, _)| *heading);
+            let headings = self.columns.iter().map(|(heading, _)| heading.as_str());
             writeln!(f, "{}", self.line(headings, &widths))?;
             let rules: Vec<_> = widths.iter().map(|width| "─".repeat(*width)).collect();
             writeln!(

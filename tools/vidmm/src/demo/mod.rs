@@ -8,9 +8,11 @@
 
 mod counters;
 mod image;
+mod neighbour;
 mod painter;
 mod palette;
 mod place;
+mod pressure;
 mod random;
 mod reference;
 mod report;
@@ -35,11 +37,16 @@ use indicatif::{
 use libvidmm::Adapter;
 
 use self::counters::Counters;
+use self::neighbour::Neighbour;
 use self::painter::{
     Painter,
     Work, //
 };
 use self::place::Place;
+use self::pressure::{
+    Pressure,
+    Watch, //
+};
 use self::report::{
     Report,
     Seconds, //
@@ -51,7 +58,7 @@ use self::surface::{
 };
 use self::texture::Texture;
 use crate::failure::{
-    open,
+    open_nonblocking,
     Failure, //
 };
 
@@ -74,6 +81,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ID")]
     segment: Option<u32>,
 
+    /// Part of the segment that another client wants while the second third is painted.
+    #[arg(long, value_name = "PART", default_value = "0.25", value_parser = part)]
+    neighbour: f64,
+
     /// Write the picture to a PNG file.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -85,10 +96,10 @@ pub(crate) struct Arguments {
 
 /// Paints a picture on the adapter at `path`.
 pub(crate) fn run(path: &Path, arguments: &Arguments) -> Result<(), Failure> {
-    let adapter = open(path)?;
+    let adapter = open_nonblocking(path)?;
     let place = Place::find(&adapter, arguments.segment)?;
     let before = Counters::read(&adapter, path)?;
-    let outcome = paint(&adapter, &place, arguments)?;
+    let outcome = paint(&adapter, path, &place, arguments)?;
     let after = Counters::read(&adapter, path)?;
     if let Some(file) = &arguments.out {
         image::write(file, &outcome.picture)?;
@@ -115,11 +126,17 @@ struct Outcome {
     differing_pixels: u64,
     first_difference: Option<(u32, u32)>,
     work: Work,
+    pressure: Option<Pressure>,
     seconds: Seconds,
 }
 
 /// Makes the picture twice, by GPU and CPU, and compares.
-fn paint(adapter: &Adapter, place: &Place, arguments: &Arguments) -> Result<Outcome, Failure> {
+fn paint(
+    adapter: &Adapter,
+    path: &Path,
+    place: &Place,
+    arguments: &Arguments,
+) -> Result<Outcome, Failure> {
     let mut seconds = Seconds::default();
     let watch = Instant::now();
     let (textures, surfaces) = draw(place, arguments);
@@ -132,13 +149,19 @@ fn paint(adapter: &Adapter, place: &Place, arguments: &Arguments) -> Result<Outc
     seconds.uploading = watch.elapsed().as_secs_f64();
 
     let watch = Instant::now();
+    let mut budget = Watch::begin(adapter, place)?;
     let (expected, work) = thread::scope(|scope| {
         let expected = scope.spawn(|| reference::picture(&scene, surfaces));
-        let work = painter.paint(&progress("painting", 1));
+        let mut visit = Visit::new(path, place, arguments.neighbour);
+        let work = painter.paint(&progress("painting", 1), |done| {
+            visit.go_on(done)?;
+            budget.look()
+        });
         seconds.painting = watch.elapsed().as_secs_f64();
         (expected.join(), work)
     });
     let work = work?;
+    let pressure = budget.end()?;
     let expected = expected.map_err(|_| Failure("the CPU could not paint".to_owned()))?;
 
     let watch = Instant::now();
@@ -152,8 +175,42 @@ fn paint(adapter: &Adapter, place: &Place, arguments: &Arguments) -> Result<Outc
         differing_pixels,
         first_difference,
         work,
+        pressure,
         seconds,
     })
+}
+
+/// When a neighbour is there: for the second third of the painting.
+struct Visit<'a> {
+    path: &'a Path,
+    place: &'a Place,
+    bytes: u64,
+    neighbour: Option<Neighbour>,
+}
+
+impl<'a> Visit<'a> {
+    fn new(path: &'a Path, place: &'a Place, part: f64) -> Self {
+        Self {
+            path,
+            place,
+            // CAST: a number of bytes far below the precision of the type.
+            bytes: (place.capacity as f64 * part) as u64,
+            neighbour: None,
+        }
+    }
+
+    /// Lets the neighbour arrive or leave, as it is time.
+    fn go_on(&mut self, done: f64) -> Result<(), Failure> {
+        let is_time = (1.0 / 3.0..2.0 / 3.0).contains(&done) && self.bytes > 0;
+        match (&self.neighbour, is_time) {
+            (None, true) => {
+                self.neighbour = Some(Neighbour::arrive(self.path, self.place, self.bytes)?);
+            }
+            (Some(_), false) => self.neighbour = None,
+            _ => {}
+        }
+        Ok(())
+    }
 }
 
 /// Draws the textures by the CPU.
@@ -192,6 +249,7 @@ fn report(arguments: &Arguments, place: &Place, outcome: &Outcome, paging: Count
         },
         node: place.node.ordinal,
         work: outcome.work,
+        pressure: outcome.pressure,
         paging,
         seconds: outcome.seconds,
     }
@@ -226,9 +284,24 @@ fn multiple(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "a number from 0 to 64 is wanted, for example 3.0".to_owned())
 }
 
+/// Reads which part of the segment a neighbour wants.
+fn part(text: &str) -> Result<f64, String> {
+    let part = text.parse().ok();
+    part.filter(|part| (0.0..=1.0).contains(part))
+        .ok_or_else(|| "a number from 0 to 1 is wanted, for example 0.25".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn part_is_not_more_than_all() {
+        assert_eq!(part("0.25"), Ok(0.25));
+        for wrong in ["", "-0.1", "1.1", "nan"] {
+            assert!(part(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn size_is_width_and_height() {

@@ -7,7 +7,10 @@
 //! not fit: the driver pages. A buffer names the picture and as many textures as take a quarter of
 //! what the picture leaves.
 
-use std::collections::VecDeque;
+use std::collections::{
+    BTreeSet,
+    VecDeque, //
+};
 use std::time::Duration;
 
 use indicatif::ProgressBar;
@@ -80,6 +83,10 @@ pub(crate) struct Work {
     pub(crate) portions: u64,
     /// Addresses that it wrote into command buffers.
     pub(crate) patches_written: u64,
+    /// Bytes that they named, each allocation once per submission.
+    pub(crate) named_bytes: u64,
+    /// Bytes that had to be brought in for that.
+    pub(crate) paged_in_bytes: u64,
     /// Time in which one of them ran.
     pub(crate) running_ns: u64,
 }
@@ -126,14 +133,23 @@ impl<'a> Painter<'a> {
         Ok(())
     }
 
-    /// Makes the picture.
-    pub(crate) fn paint(&self, progress: &ProgressBar) -> Result<Work, Failure> {
+    /// Makes the picture, and calls `between` after each buffer with the part that is done.
+    pub(crate) fn paint(
+        &self,
+        progress: &ProgressBar,
+        mut between: impl FnMut(f64) -> Result<(), Failure>,
+    ) -> Result<Work, Failure> {
         let mut work = Work::default();
         let mut in_flight = VecDeque::new();
         let batches = batches(self.scene, &self.limits);
-        progress.set_length(batches.len() as u64);
-        for batch in batches {
-            let buffer = self.encode(&self.scene.steps[batch]);
+        let count = batches.len();
+        progress.set_length(count as u64);
+        for (number, batch) in batches.into_iter().enumerate() {
+            // CAST: far below the precision of the type.
+            between(number as f64 / count as f64)?;
+            let steps = &self.scene.steps[batch];
+            work.named_bytes += self.named_bytes(steps);
+            let buffer = self.encode(steps);
             let submitted = self.context.submission(buffer).submit();
             let submitted = submitted.map_err(|error| self.explain("a submission", error))?;
             in_flight.push_back(submitted.id);
@@ -149,6 +165,15 @@ impl<'a> Painter<'a> {
         Ok(work)
     }
 
+    /// Returns how many bytes the buffer of some steps names: the picture and the textures.
+    fn named_bytes(&self, steps: &[Step]) -> u64 {
+        let textures: BTreeSet<_> = steps.iter().filter_map(Step::texture).collect();
+        let bytes = textures
+            .into_iter()
+            .map(|texture| self.scene.textures[texture].size.bytes());
+        self.scene.picture.bytes() + bytes.sum::<u64>()
+    }
+
     /// Waits for a submission and adds what the driver reports of it.
     fn finish(&self, submission: Option<u64>, work: &mut Work) -> Result<(), Failure> {
         let Some(id) = submission else {
@@ -161,6 +186,7 @@ impl<'a> Painter<'a> {
         work.submissions += 1;
         work.portions += u64::from(report.splits);
         work.patches_written += u64::from(report.patches_written);
+        work.paged_in_bytes += report.paged_in;
         work.running_ns += report.end_ns.saturating_sub(report.start_ns);
         Ok(())
     }

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::counters::Counters;
 use super::painter::Work;
+use super::pressure::Pressure;
 use crate::quantity::{
     bytes,
     count,
@@ -32,6 +33,7 @@ pub(crate) struct Report {
     pub(crate) segment: Segment,
     pub(crate) node: u32,
     pub(crate) work: Work,
+    pub(crate) pressure: Option<Pressure>,
     pub(crate) paging: Counters,
     pub(crate) seconds: Seconds,
 }
@@ -75,8 +77,9 @@ impl Report {
     /// Returns the tables and the sentence.
     pub(crate) fn text(&self) -> String {
         format!(
-            "{}\n{}\n{}{}\n",
+            "{}\n{}\n{}\n{}{}\n",
             self.parts(),
+            self.memory(),
             self.moves(),
             self.engine(),
             self.sentence()
@@ -145,6 +148,59 @@ impl Report {
             format!("{} pixels", count(self.picture.pixels)),
         );
         table
+    }
+
+    /// Returns how short memory was, and what became of that.
+    fn memory(&self) -> Table {
+        let mut table = Table::new([("memory", Align::Left), ("", Align::Left)]);
+        let mut line = |name: &str, value: String| table.value(name, value);
+        // CAST: numbers of bytes far below the precision of the type.
+        let times = self.textures.bytes as f64 / self.segment.bytes.max(1) as f64;
+        line(
+            "working set",
+            format!(
+                "{}, {times:.1} x the {} of {}",
+                bytes(self.textures.bytes),
+                self.segment.kind,
+                bytes(self.segment.bytes)
+            ),
+        );
+        line(
+            "hit rate",
+            format!(
+                "{:.1} % of {} that submissions named were there",
+                100.0 * self.hit_rate(),
+                bytes(self.work.named_bytes)
+            ),
+        );
+        if let Some(pressure) = &self.pressure {
+            line(
+                "budget",
+                format!(
+                    "{} to {}, used up to {}",
+                    bytes(pressure.least_budget_bytes),
+                    bytes(pressure.most_budget_bytes),
+                    bytes(pressure.most_usage_bytes)
+                ),
+            );
+            line(
+                "events",
+                format!(
+                    "{}, {}, up to {} at once",
+                    counted(pressure.budget_events, "budget change"),
+                    counted(pressure.trim_events, "trim request"),
+                    bytes(pressure.most_trim_bytes)
+                ),
+            );
+        }
+        table
+    }
+
+    /// Returns which part of what submissions named was in the segment already.
+    fn hit_rate(&self) -> f64 {
+        let missed = self.work.paged_in_bytes.min(self.work.named_bytes);
+        // CAST: as above.
+        1.0 - missed as f64 / self.work.named_bytes.max(1) as f64
     }
 
     /// Returns what was moved for this program, and the operations that did it.
@@ -221,8 +277,18 @@ mod tests {
                 submissions: 20,
                 portions: 20,
                 patches_written: 500,
+                named_bytes: 200 << 20,
+                paged_in_bytes: 90 << 20,
                 running_ns: 0,
             },
+            pressure: Some(Pressure {
+                least_budget_bytes: 12 << 20,
+                most_budget_bytes: 16 << 20,
+                most_usage_bytes: 15 << 20,
+                budget_events: 2,
+                trim_events: 1,
+                most_trim_bytes: 3 << 20,
+            }),
             paging: Counters {
                 evictions: 61,
                 paged_in_bytes: 90 << 20,
@@ -264,6 +330,10 @@ mod tests {
         assert!(text.contains(
             "  paint    2.50 s  20 submissions on node 2, 20 portions, 500 operands patched\n"
         ));
+        assert!(text.contains("  working set  48 MiB, 3.0 x the segment of 16 MiB\n"));
+        assert!(text.contains("  hit rate     55.0 % of 200 MiB that"));
+        assert!(text.contains("  budget       12 MiB to 16 MiB, used up to 15 MiB\n"));
+        assert!(text.contains("2 budget changes, 1 trim request, up to 3 MiB at once\n"));
         assert!(text.contains("  paged out      -  70 MiB\n"));
         assert!(text.contains("  evictions     61       -\n"));
         assert!(text.ends_with(" differ\n"));
