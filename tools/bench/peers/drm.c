@@ -42,6 +42,8 @@ static int bench_drm_call(struct bench_drm *call)
 		return bench_ttm_create(call);
 	case BENCH_TTM_MOVE:
 		return bench_ttm_move(call);
+	case BENCH_TTM_PRESSURE:
+		return bench_ttm_pressure(call);
 	case BENCH_SCHED:
 		return bench_sched(call);
 	default:

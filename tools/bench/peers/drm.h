@@ -19,6 +19,7 @@ void bench_ttm_exit(void);
 int bench_ttm_validate(struct bench_drm *call);
 int bench_ttm_create(struct bench_drm *call);
 int bench_ttm_move(struct bench_drm *call);
+int bench_ttm_pressure(struct bench_drm *call);
 
 int bench_sched_init(struct device *device);
 void bench_sched_exit(void);

@@ -97,6 +97,11 @@ enum {
 	BENCH_TTM_MOVE = 4,
 	/* Queue `count` jobs and wait for the last. */
 	BENCH_SCHED = 5,
+	/*
+	 * `count` turns through buffers of half as many bytes again as the memory holds: each evicts
+	 * one and brings one in.
+	 */
+	BENCH_TTM_PRESSURE = 6,
 };
 
 #define BENCH_OBJECTS 4096

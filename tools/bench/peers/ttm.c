@@ -5,7 +5,9 @@
 
 #include <linux/dma-fence.h>
 #include <linux/dma-resv.h>
+#include <linux/math64.h>
 #include <linux/mm.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include <asm/msr.h>
@@ -104,13 +106,30 @@ static struct ttm_buffer_object *bo_new(u64 bytes, struct ttm_placement *placeme
 	return ret ? ERR_PTR(ret) : bo;
 }
 
+/* The objects that stay where they are hold a fence that never signals: nothing may evict them. */
+static void bo_pin(struct ttm_buffer_object *bo)
+{
+	ttm_bo_reserve(bo, false, false, NULL);
+	ttm_bo_pin(bo);
+	ttm_bo_unreserve(bo);
+}
+
+static void bo_unpin(struct ttm_buffer_object *bo)
+{
+	ttm_bo_reserve(bo, false, false, NULL);
+	ttm_bo_unpin(bo);
+	ttm_bo_unreserve(bo);
+}
+
 static void resident_free(void)
 {
 	int i;
 
 	for (i = 0; i < BENCH_TTM_OBJECTS; i++) {
-		if (resident[i])
+		if (resident[i]) {
+			bo_unpin(resident[i]);
 			ttm_bo_fini(resident[i]);
+		}
 		resident[i] = NULL;
 	}
 }
@@ -124,6 +143,7 @@ static int resident_fill(void)
 
 		if (IS_ERR(bo))
 			return PTR_ERR(bo);
+		bo_pin(bo);
 		resident[i] = bo;
 	}
 	return 0;
@@ -254,5 +274,57 @@ int bench_ttm_move(struct bench_drm *call)
 	}
 	call->ticks = rdtsc_ordered() - start;
 	ttm_bo_fini(bo);
+	return ret;
+}
+
+static int cycle_turns(struct ttm_buffer_object **cycle, u32 length, u32 from, u32 count)
+{
+	u32 i;
+	int ret;
+
+	for (i = from; i < from + count; i++) {
+		ret = bo_move(cycle[i % length], &in_memory);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+int bench_ttm_pressure(struct bench_drm *call)
+{
+	struct ttm_buffer_object **cycle;
+	u32 length, i;
+	u64 start;
+	int ret = 0;
+
+	if (call->bytes < SZ_64K || call->bytes > BENCH_MEMORY || call->bytes % PAGE_SIZE)
+		return -EINVAL;
+	length = div_u64(BENCH_MEMORY, call->bytes) * 3 / 2;
+	cycle = kcalloc(length, sizeof(*cycle), GFP_KERNEL);
+	if (!cycle)
+		return -ENOMEM;
+	for (i = 0; i < length; i++) {
+		struct ttm_buffer_object *bo = bo_new(call->bytes, &in_system);
+
+		if (IS_ERR(bo)) {
+			ret = PTR_ERR(bo);
+			goto out;
+		}
+		cycle[i] = bo;
+	}
+	/* Afterwards the memory is full, and each turn finds its buffer outside. */
+	ret = cycle_turns(cycle, length, 0, length);
+	if (ret)
+		goto out;
+	start = rdtsc_ordered();
+	ret = cycle_turns(cycle, length, 0, call->count);
+	call->ticks = rdtsc_ordered() - start;
+	if (!ret)
+		call->done = call->count;
+out:
+	for (i = 0; i < length; i++)
+		if (cycle[i])
+			ttm_bo_fini(cycle[i]);
+	kfree(cycle);
 	return ret;
 }

@@ -8,9 +8,12 @@
 
 use std::ptr::NonNull;
 
+use libvidmm::Mapping;
 use rustix::mm::{
+    madvise,
     mmap_anonymous,
     munmap,
+    Advice,
     MapFlags,
     ProtFlags, //
 };
@@ -32,6 +35,70 @@ pub enum Start {
     Aligned,
     /// One small page behind a multiple of 2 MiB.
     OddPage,
+}
+
+/// Writes one byte of each page of a mapping.
+pub fn touch(mapping: &Mapping) {
+    // SAFETY: the mapping is borrowed, and its length is the one of its bytes.
+    unsafe { touch_pages(mapping.as_ptr(), mapping.len()) }
+}
+
+/// Writes one byte of each page.
+///
+/// # Safety
+///
+/// `start` is valid for `length` bytes, which others may write only as whole bytes.
+unsafe fn touch_pages(start: *mut u8, length: usize) {
+    for offset in (0..length).step_by(PAGE) {
+        // SAFETY: `offset` is below `length`.
+        let page = unsafe { start.add(offset) };
+        // SAFETY: as above.
+        unsafe { page.write_volatile(1) };
+    }
+}
+
+/// Asks for huge pages.
+pub fn advise_huge(mapping: &Mapping) -> Result<()> {
+    let start = mapping.as_ptr().cast();
+    // SAFETY: the mapping is borrowed; the advice changes no contents.
+    unsafe { madvise(start, mapping.len(), Advice::LinuxHugepage) }?;
+    Ok(())
+}
+
+/// Returns how many bytes of a mapping of shared memory are mapped by huge pages.
+pub fn huge_bytes(mapping: &Mapping) -> Result<u64> {
+    let text = std::fs::read_to_string("/proc/self/smaps")?;
+    let start = format!("{:x}-", mapping.as_ptr().addr());
+    let mut lines = text.lines().skip_while(|line| !line.starts_with(&start));
+    let line = lines.find_map(|line| line.strip_prefix("ShmemPmdMapped:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix(" kB"));
+    let kib: Option<u64> = kib.and_then(|kib| kib.parse().ok());
+    kib.map(|kib| kib << 10)
+        .ok_or(Failure::new("/proc/self/smaps does not show the mapping"))
+}
+
+/// Takes private memory, writes one byte of each page and gives the memory back. Ranges of 2 MiB and
+/// more begin at a multiple of that, and consist of huge pages where the kernel has any.
+pub fn take_touch_and_return(length: usize) -> Result<()> {
+    let is_huge = length >= HUGE;
+    let mapped = if is_huge { length + HUGE } else { length };
+    let protection = ProtFlags::READ | ProtFlags::WRITE;
+    let base = std::ptr::null_mut();
+    // SAFETY: without a wanted address the kernel picks a range that nothing else uses.
+    let base = unsafe { mmap_anonymous(base, mapped, protection, MapFlags::PRIVATE) }?;
+    let bytes = base.cast::<u8>();
+    let inside = if is_huge { bytes.align_offset(HUGE) } else { 0 };
+    // SAFETY: less than 2 MiB, which the mapping is longer by.
+    let start = unsafe { bytes.add(inside) };
+    if is_huge {
+        // SAFETY: the range lies in the mapping; the advice changes no contents.
+        unsafe { madvise(start.cast(), length, Advice::LinuxHugepage) }?;
+    }
+    // SAFETY: the mapping is this function's own and has these bytes.
+    unsafe { touch_pages(start, length) };
+    // SAFETY: nothing refers to the mapping any more.
+    unsafe { munmap(base, mapped) }?;
+    Ok(())
 }
 
 /// A range of memory, touched.
@@ -79,6 +146,20 @@ impl Range {
     pub fn fill(&mut self, value: u8) {
         // SAFETY: by the invariants the bytes are this value's own.
         unsafe { self.start.as_ptr().write_bytes(value, self.length) };
+    }
+
+    /// Lets the kernel take the pages until they are written again.
+    pub fn give_up(&mut self) -> Result<()> {
+        let start = self.start.as_ptr().cast();
+        // SAFETY: by the invariants the bytes are this value's own, and no reference to them exists.
+        unsafe { madvise(start, self.length, Advice::LinuxFree) }?;
+        Ok(())
+    }
+
+    /// Writes one byte of each page.
+    pub fn touch(&mut self) {
+        // SAFETY: by the invariants the bytes are this value's own.
+        unsafe { touch_pages(self.start.as_ptr(), self.length) }
     }
 
     /// Copies all bytes from a range of the same length, as the C library does.

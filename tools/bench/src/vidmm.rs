@@ -98,6 +98,14 @@ impl Vidmm {
         &self.inner.adapter
     }
 
+    /// Returns the client if its adapter has a feature, and otherwise says that it has not.
+    pub fn with(&self, feature: u64, name: &str) -> Result<Self> {
+        match self.adapter().has(feature)? {
+            true => Ok(self.clone()),
+            false => Err(Failure::new(format!("the adapter has no feature {name}"))),
+        }
+    }
+
     /// Returns the paging queue.
     pub fn queue(&self) -> &PagingQueue {
         &self.inner.queue
@@ -149,13 +157,39 @@ impl Vidmm {
 
     /// Makes one allocation by one call, and returns its handle.
     pub fn create(&self, info: abi::AllocInfo) -> libvidmm::Result<u32> {
+        Ok(self.create_described(info)?.handle)
+    }
+
+    /// Makes one allocation by one call, and returns its description.
+    pub fn create_described(&self, info: abi::AllocInfo) -> libvidmm::Result<abi::AllocInfo> {
         let mut infos = [info];
         let mut argument = abi::AllocCreate {
             device: self.device().handle(),
             ..Default::default()
         };
         ioctl::call(self.adapter(), &mut argument, &mut infos)?;
-        Ok(infos[0].handle)
+        Ok(infos[0])
+    }
+
+    /// Locks an allocation for reading and writing by one call.
+    pub fn lock(&self, allocation: u32) -> libvidmm::Result<abi::Lock> {
+        let mut argument = abi::Lock {
+            alloc: allocation,
+            flags: abi::LOCK_READ | abi::LOCK_WRITE,
+            deadline_ns: abi::WAIT_FOREVER,
+            ..Default::default()
+        };
+        ioctl::call(self.adapter(), &mut argument, ())?;
+        Ok(argument)
+    }
+
+    /// Unlocks an allocation by one call.
+    pub fn unlock(&self, allocation: u32) -> libvidmm::Result<()> {
+        let mut argument = abi::Unlock {
+            alloc: allocation,
+            ..Default::default()
+        };
+        ioctl::call(self.adapter(), &mut argument, ())
     }
 
     /// Closes one handle by one call, with `CLOSE_` flags.

@@ -33,8 +33,13 @@ const TTM_MOVE: u32 = 4;
 /// Queue jobs and wait for the last.
 const SCHED: u32 = 5;
 
+/// Evict one buffer and bring another one in.
+const TTM_PRESSURE: u32 = 6;
+
 /// Turns of one repetition of creating and destroying.
 const CREATIONS: u32 = 16;
+/// Turns of one repetition of the cycle.
+const CYCLE_TURNS: u32 = 96;
 
 /// The open device of the module.
 #[derive(Clone)]
@@ -78,6 +83,11 @@ impl Graphics {
     pub fn moves(self, bytes: u64) -> impl FnMut() -> Result<f64> {
         let mut turns = self.turns(TTM_MOVE, bytes, 1);
         move || Ok(turns()? / 2.0)
+    }
+
+    /// Goes through more buffers than fit: per buffer that comes in and one that leaves for it.
+    pub fn pressure(self, bytes: u64) -> impl FnMut() -> Result<f64> {
+        self.turns(TTM_PRESSURE, bytes, CYCLE_TURNS)
     }
 
     /// Queues jobs and waits for the last: per job.

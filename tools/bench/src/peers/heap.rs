@@ -50,6 +50,26 @@ impl Heap {
         }
     }
 
+    /// Creates, maps, touches page by page and destroys a buffer.
+    pub fn touch(self, bytes: u64) -> impl FnMut() -> Result<f64> {
+        let times = super::memfd::times(bytes);
+        move || {
+            self.clock.time_each(times, |_| {
+                let buffer = call::heap_alloc(&*self.file, bytes)?;
+                super::map_and_touch(&buffer, bytes)
+            })
+        }
+    }
+
+    /// Maps, touches page by page and unmaps a buffer that is there.
+    pub fn map(self, bytes: u64) -> Result<impl FnMut() -> Result<f64>> {
+        let buffer = call::heap_alloc(&*self.file, bytes)?;
+        Ok(move || {
+            self.clock
+                .time_each(2, |_| super::map_and_touch(&buffer, bytes))
+        })
+    }
+
     /// Starts and ends an access of the CPU.
     pub fn sync(self) -> Result<impl FnMut() -> Result<f64>> {
         let buffer = call::heap_alloc(&*self.file, 1 << 16)?;

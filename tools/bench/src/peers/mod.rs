@@ -8,6 +8,7 @@ mod floor;
 mod graphics;
 mod heap;
 mod memfd;
+mod private;
 mod syncobj;
 mod vgem;
 
@@ -20,6 +21,7 @@ pub use self::{
     graphics::Graphics,
     heap::Heap,
     memfd::Memfd,
+    private::Private,
     syncobj::Syncobjs,
     vgem::Vgem, //
 };
@@ -29,7 +31,10 @@ use std::fs::{
     File,
     OpenOptions, //
 };
+use std::os::fd::AsFd;
 use std::path::Path;
+
+use libvidmm::Mapping;
 
 use crate::{
     call,
@@ -37,7 +42,8 @@ use crate::{
     failure::{
         Failure,
         Result, //
-    }, //
+    },
+    memory, //
 };
 
 /// All of them.
@@ -48,6 +54,8 @@ pub struct Peers {
     pub graphics: Result<Graphics>,
     /// Memory files.
     pub memfd: Result<Memfd>,
+    /// Memory of a program alone.
+    pub private: Result<Private>,
     /// The system heap.
     pub heap: Result<Heap>,
     /// Buffers of vgem.
@@ -68,10 +76,19 @@ impl Peers {
             },
             graphics,
             memfd: Ok(Memfd::new(clock)),
+            private: Ok(Private::new(clock)),
             heap: Heap::open(clock),
             vgem: Vgem::open(clock),
         }
     }
+}
+
+/// Maps a file, touches it page by page and unmaps it again.
+fn map_and_touch(file: impl AsFd, bytes: u64) -> Result<()> {
+    // CAST: `usize` has 64 bits.
+    let mapping = Mapping::new(file, 0, bytes as usize)?;
+    memory::touch(&mapping);
+    Ok(())
 }
 
 /// Opens a device file for reading and writing.

@@ -4,7 +4,6 @@
 
 use libvidmm::{
     abi,
-    ioctl,
     Allocation, //
 };
 
@@ -64,33 +63,14 @@ fn mapped(vidmm: &Vidmm) -> Result<Allocation> {
     Ok(allocation)
 }
 
-fn lock(vidmm: &Vidmm, allocation: u32) -> libvidmm::Result<abi::Lock> {
-    let mut argument = abi::Lock {
-        alloc: allocation,
-        flags: abi::LOCK_READ | abi::LOCK_WRITE,
-        deadline_ns: abi::WAIT_FOREVER,
-        ..Default::default()
-    };
-    ioctl::call(vidmm.adapter(), &mut argument, ())?;
-    Ok(argument)
-}
-
-fn unlock(vidmm: &Vidmm, allocation: u32) -> libvidmm::Result<()> {
-    let mut argument = abi::Unlock {
-        alloc: allocation,
-        ..Default::default()
-    };
-    ioctl::call(vidmm.adapter(), &mut argument, ())
-}
-
 /// Locks and unlocks in turn.
 fn pair(vidmm: Vidmm) -> Result<impl FnMut() -> Result<f64>> {
     let allocation = mapped(&vidmm)?;
     Ok(move || {
         let handle = allocation.handle();
         let cost = vidmm.clock.time_each(LOCKS, |_| {
-            lock(&vidmm, handle)?;
-            unlock(&vidmm, handle)
+            vidmm.lock(handle)?;
+            vidmm.unlock(handle)
         })?;
         let flags = allocation.state()?.flags;
         check(flags & abi::ALLOC_STATE_LOCKED == 0, || {
@@ -107,13 +87,13 @@ fn lock_alone(vidmm: Vidmm) -> Result<impl FnMut() -> Result<f64>> {
         let handle = allocation.handle();
         let mut last = abi::Lock::default();
         let cost = vidmm.clock.time_each(LOCKS, |_| {
-            last = lock(&vidmm, handle)?;
+            last = vidmm.lock(handle)?;
             Ok::<_, libvidmm::Error>(())
         })?;
         let offset = allocation.info().mmap_offset;
         check(last.mmap_offset == offset, || format!("{last:?}"))?;
         for _ in 0..LOCKS {
-            unlock(&vidmm, handle)?;
+            vidmm.unlock(handle)?;
         }
         Ok(cost)
     })

@@ -4,13 +4,17 @@
 
 mod access;
 mod allocation;
-mod bulk;
+mod fills;
 mod floors;
+mod moves;
+mod offer;
 mod residency;
 mod submission;
+mod touch;
 
 use crate::{
     catalogue::Catalogue,
+    cost::Cost,
     peers::Peers,
     vidmm::Vidmm, //
 };
@@ -23,12 +27,21 @@ fn size(bytes: u64) -> String {
     }
 }
 
+/// How much of `operation`, which is for 2 MiB, so many bytes are.
+fn scaled(bytes: u64, operation: &str) -> Cost {
+    // CAST: far below the precision of the type.
+    (bytes as f64 / (2 << 20) as f64) * Cost::of(operation)
+}
+
 /// Adds all rows and their operations.
 pub fn add_all(catalogue: &mut Catalogue, vidmm: &Vidmm, peers: &Peers) {
     floors::add(catalogue, peers);
     allocation::add(catalogue, vidmm, peers);
+    touch::add(catalogue, vidmm, peers);
     access::add(catalogue, vidmm, peers);
+    offer::add(catalogue, vidmm, peers);
     residency::add(catalogue, vidmm, peers);
     submission::add(catalogue, vidmm, peers);
-    bulk::add(catalogue, vidmm, peers);
+    moves::add(catalogue, vidmm, peers);
+    fills::add(catalogue, vidmm, peers);
 }
