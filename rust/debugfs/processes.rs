@@ -3,23 +3,29 @@
 //! `processes`: who is there, with the handles by which clients know their objects.
 //!
 //! A handle of 0 means that there is none, or none any more. The paging process of the driver has a
-//! line like the clients, and its system context one like the contexts.
+//! line like the clients, and its system context one like the contexts. Of a client `total` is the
+//! size of all its allocations, `backing` the part of it that has pages in system memory, and
+//! `resident` what is resident, as `SEGMENT+BYTES` with commas between; what has a range in the
+//! aperture counts there and in system memory.
 
 use kernel::fmt;
 
-use crate::object::{
-    adapter::Adapter,
-    client::{
-        Client,
-        Sum, //
+use crate::{
+    object::{
+        adapter::Adapter,
+        client::{
+            Client,
+            Sum, //
+        },
+        context::Context,
+        device::{
+            Device,
+            State, //
+        },
+        fence::Fence,
+        paging_queue::PagingQueue,
     },
-    context::Context,
-    device::{
-        Device,
-        State, //
-    },
-    fence::Fence,
-    paging_queue::PagingQueue,
+    units::SegmentId,
 };
 
 use super::end_with_name;
@@ -50,11 +56,16 @@ fn show_client(client: &Client, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let usage = client.usage();
     write!(
         f,
-        "process={} kind=client total={} backing={}",
+        "process={} kind=client total={} backing={} resident=",
         client.id(),
         usage.get(Sum::Total),
         usage.get(Sum::Backing),
     )?;
+    write!(f, "0+{}", usage.get(Sum::Resident(SegmentId::SYSTEM)))?;
+    for segment in &client.adapter().backend().capabilities().segments {
+        let bytes = usage.get(Sum::Resident(segment.id));
+        write!(f, ",{}+{bytes}", segment.id)?;
+    }
     end_with_name(f, client.name())
 }
 

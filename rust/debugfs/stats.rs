@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `stats`: counters since the module was loaded, and how many objects are alive.
+//! `stats`: counters since the module was loaded, and what is alive: objects, and pages of system
+//! memory behind them.
 
 use kernel::fmt;
 
@@ -22,6 +23,17 @@ pub(super) fn show(adapter: &Adapter, f: &mut fmt::Formatter<'_>) -> fmt::Result
     ];
     for (what, count) in alive {
         writeln!(f, "{what}: {count}")?;
+    }
+    let core = adapter.statistics();
+    writeln!(f, "pages_pinned: {}", core.backing_pages())?;
+    for (cause, count) in core.departures() {
+        writeln!(f, "evictions_{cause}: {count}")?;
+    }
+    for (decision, count) in core.locks() {
+        writeln!(f, "locks_{decision}: {count}")?;
+    }
+    for (direction, bytes) in core.transfers() {
+        writeln!(f, "transferred_{direction}: {bytes}")?;
     }
     let statistics = adapter.backend().statistics();
     let operations = statistics.operations.iter().zip(statistics.operation_bytes);

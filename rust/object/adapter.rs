@@ -54,6 +54,7 @@ use crate::{
         placement::Residency,
         presence::Presence,
         registry::Registry,
+        statistics::Statistics,
         worker::Worker, //
     },
     policy::residency::{
@@ -93,6 +94,7 @@ pub(crate) struct Adapter {
     room: Atomic<u64>,
     /// Whether no backing pages are given out, for tests.
     backing_withheld: Atomic<bool>,
+    statistics: Arc<Statistics>,
     #[pin]
     registries: Registries,
     #[pin]
@@ -162,7 +164,8 @@ impl Adapter {
                 process: SYSTEM_PROCESS,
             },
         )?;
-        let paging = Line::new(&backend, &worker, SYSTEM_PROCESS, SYSTEM_PROCESS + 1)?;
+        let statistics = Arc::new(Statistics::new(), GFP_KERNEL)?;
+        let paging = Line::new(&backend, &worker, &statistics, SYSTEM_PROCESS)?;
         let residency = Residency::new(&*backend)?;
         let mut whole = [Capacity::default(); SEGMENT_IDS];
         for segment in &residency.segments {
@@ -188,6 +191,7 @@ impl Adapter {
                 ends: Atomic::new(0),
                 room: Atomic::new(1),
                 backing_withheld: Atomic::new(false),
+                statistics,
                 registries <- Registries::new(),
                 offsets <- Offsets::new(),
                 residency <- new_mutex!(residency, "Adapter::residency"),
@@ -268,6 +272,11 @@ impl Adapter {
     /// Returns the paging line.
     pub(crate) fn paging(&self) -> &Arc<Line> {
         &self.paging
+    }
+
+    /// Returns the counters of the core.
+    pub(crate) fn statistics(&self) -> &Statistics {
+        &self.statistics
     }
 
     /// Returns where locks wait for work to end.

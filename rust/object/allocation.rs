@@ -239,6 +239,7 @@ impl Allocation {
         adapter.registries().allocations.remove(self.object_id);
         if backing.is_some() {
             client.usage().sub(Sum::Backing, self.size);
+            adapter.statistics().unbacked(self.size);
         }
         drop(backing);
         client.usage().sub(Sum::Total, self.size);
@@ -372,6 +373,7 @@ impl Allocation {
             let surplus = residence.install(backing);
             if surplus.is_none() {
                 self.device.client().usage().add(Sum::Backing, self.size);
+                self.adapter().statistics().backed(self.size);
             }
             surplus
         };

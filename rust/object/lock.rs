@@ -106,6 +106,7 @@ pub(crate) fn lock(
 }
 
 fn report(allocation: &Allocation, decision: trace::Decision, wait_ns: u64) {
+    allocation.adapter().statistics().locked(decision);
     trace::lock(|| trace::Lock {
         allocation: allocation.object_id(),
         instance: 0,

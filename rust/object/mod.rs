@@ -63,6 +63,7 @@ pub(crate) mod residence;
 pub(crate) mod residency;
 mod scheduler;
 pub(crate) mod segment;
+pub(crate) mod statistics;
 pub(crate) mod status_page;
 pub(crate) mod submission;
 #[cfg(CONFIG_KUNIT)]

@@ -17,6 +17,8 @@
 //!
 //! `Line::pool` and `Line::signals` are leaf spinlocks.
 
+use core::ops::Range;
+
 use kernel::{
     list::{
         List,
@@ -61,6 +63,10 @@ use crate::{
     },
     object::{
         command::Command,
+        statistics::{
+            Direction,
+            Statistics, //
+        },
         worker::Worker, //
     },
     units::{
@@ -69,6 +75,10 @@ use crate::{
         Run, //
     },
 };
+
+mod chopped;
+
+use chopped::Chopped;
 
 /// Paging buffers made at registration.
 const BUFFERS: usize = 16;
@@ -84,6 +94,7 @@ pub(crate) struct Line {
     node: Option<NodeOrdinal>,
     context: Arc<dyn EngineContext>,
     worker: Arc<Worker>,
+    statistics: Arc<Statistics>,
     completed: Atomic<u64>,
     submitted: Atomic<u64>,
     #[pin]
@@ -102,7 +113,7 @@ struct Pool {
 }
 
 impl Line {
-    /// Makes the system context and the buffers.
+    /// Makes the buffers and the system context, whose number follows that of its `process`.
     ///
     /// # Errors
     ///
@@ -110,12 +121,12 @@ impl Line {
     pub(super) fn new(
         backend: &Arc<dyn Backend>,
         worker: &Arc<Worker>,
+        statistics: &Arc<Statistics>,
         process: u64,
-        number: u64,
     ) -> Result<Arc<Self>> {
         let node = backend.capabilities().paging_node;
         let context = backend.create_context(ContextDescription {
-            number,
+            number: process + 1,
             process,
             node: node.unwrap_or(NodeOrdinal(0)),
             charge: Charge::Driver,
@@ -141,6 +152,7 @@ impl Line {
                 node,
                 context,
                 worker: worker.clone(),
+                statistics: statistics.clone(),
                 completed: Atomic::new(0),
                 submitted: Atomic::new(0),
                 pool <- new_spinlock!(pool, "Line::pool"),
@@ -398,7 +410,7 @@ impl Builder {
     /// Encodes an operation, into as many buffers as it takes.
     fn build(&mut self, line: &Arc<Line>, operation: &Operation<'_>, why: Reason) {
         if line.node.is_none() {
-            self.announce(0, operation, 0, operation.bytes(), why);
+            self.announce(line, operation, 0..operation.bytes(), why);
             if line.backend.execute(operation).is_err() {
                 pr_err!("operation {} failed\n", operation.name().as_str());
             }
@@ -417,7 +429,7 @@ impl Builder {
             let commands = &mut buffer.contents_mut().commands;
             let done = line.backend.build(commands, operation, &mut progress);
             if progress.0 > before {
-                self.announce(self.number, operation, before, progress.0, why);
+                self.announce(line, operation, before..progress.0, why);
             }
             match done {
                 Ok(()) => return,
@@ -426,15 +438,13 @@ impl Builder {
         }
     }
 
-    /// Emits the trace event of the part `before..after` of an operation.
-    fn announce(
-        &mut self,
-        buffer: u64,
-        operation: &Operation<'_>,
-        before: u64,
-        after: u64,
-        why: Reason,
-    ) {
+    /// Counts a part of an operation and emits its trace event.
+    fn announce(&mut self, line: &Line, operation: &Operation<'_>, part: Range<u64>, why: Reason) {
+        let buffer = match line.node {
+            Some(_) => self.number,
+            None => 0,
+        };
+        let (before, bytes) = (part.start, part.end - part.start);
         let sequence = self.next;
         self.next += 1;
         let (source, target) = match *operation {
@@ -448,6 +458,10 @@ impl Builder {
                 (at(&self.from, before), Some(place.forward(before)))
             }
         };
+        if let (Operation::Transfer { .. }, Some(from), Some(to)) = (operation, source, target) {
+            line.statistics
+                .transferred(Direction::between(from, to), bytes);
+        }
         trace::paging_op(|| trace::PagingOp {
             sequence,
             buffer,
@@ -458,7 +472,7 @@ impl Builder {
             source: source.map_or(trace::Place::NONE, Into::into),
             destination: target.map_or(trace::Place::NONE, Into::into),
             address: 0,
-            bytes: after - before,
+            bytes,
             mode: if buffer == 0 {
                 trace::Mode::CpuVirtual
             } else {
@@ -520,74 +534,5 @@ fn word(operation: &Operation<'_>) -> trace::Operation {
         Operation::Discard { .. } => trace::Operation::Discard,
         Operation::MapAperture { .. } => trace::Operation::MapAperture,
         Operation::UnmapAperture { .. } => trace::Operation::UnmapAperture,
-    }
-}
-
-/// Runs that are taken piece by piece.
-struct Chopped<I> {
-    runs: I,
-    /// What was taken from `runs` and given back.
-    rest: Option<Run>,
-}
-
-impl<I: Iterator<Item = Run>> Chopped<I> {
-    fn new(runs: I) -> Self {
-        Self { runs, rest: None }
-    }
-
-    /// Moves one run to `list`, if there is one and the list has room; returns its length.
-    fn next_into(&mut self, list: &mut KVec<Run>) -> Option<u64> {
-        if list.len() == list.capacity() {
-            return None;
-        }
-        let run = self.rest.take().or_else(|| self.runs.next())?;
-        list.push_within_capacity(run).ok()?;
-        Some(run.bytes)
-    }
-
-    /// Fills `list` as far as there is room; returns whether there was anything.
-    fn take_all(&mut self, list: &mut KVec<Run>) -> bool {
-        list.clear();
-        while self.next_into(list).is_some() {}
-        !list.is_empty()
-    }
-
-    /// Fills both lists with pieces of the same total length; returns whether there was anything.
-    fn take_with<J: Iterator<Item = Run>>(
-        &mut self,
-        list: &mut KVec<Run>,
-        other: &mut Chopped<J>,
-        others: &mut KVec<Run>,
-    ) -> bool {
-        list.clear();
-        others.clear();
-        let (mut mine, mut theirs) = (0, 0);
-        // The shorter side goes on, so that a surplus lies in the last run of the longer one.
-        loop {
-            let next = if mine <= theirs {
-                self.next_into(list).map(|bytes| mine += bytes)
-            } else {
-                other.next_into(others).map(|bytes| theirs += bytes)
-            };
-            if next.is_none() {
-                break;
-            }
-        }
-        self.give_back(list, mine.saturating_sub(theirs));
-        other.give_back(others, theirs.saturating_sub(mine));
-        !list.is_empty()
-    }
-
-    /// Takes the last `bytes` of `list`, which are part of its last run, back.
-    fn give_back(&mut self, list: &mut KVec<Run>, bytes: u64) {
-        if bytes == 0 {
-            return;
-        }
-        let Some(last) = list.pop() else { return };
-        let kept = last.bytes.saturating_sub(bytes);
-        if kept > 0 {
-            let _ = list.push_within_capacity(Run::new(last.place, kept));
-        }
-        self.rest = Some(Run::new(last.place.forward(kept), bytes));
     }
 }

@@ -516,6 +516,9 @@ fn trace_move(
     to: Option<Place>,
     cause: trace::Cause,
 ) {
+    if to.is_none() {
+        allocation.adapter().statistics().left(cause);
+    }
     trace::residency(|| trace::Residency {
         allocation: allocation.object_id(),
         instance: 0,

@@ -279,14 +279,22 @@ pub fn placement(object_id: u64) -> Placement {
     find_placement(object_id).unwrap_or_else(|| panic!("no allocation {object_id} in allocations"))
 }
 
-/// Reads one counter.
-pub fn stat(name: &str) -> u64 {
+/// Reads all counters.
+pub fn stats() -> BTreeMap<String, u64> {
     let path = format!("{DIRECTORY}/stats");
     let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
-    let values = text.lines().filter_map(|line| line.split_once(':'));
-    let found = values.into_iter().find(|(key, _)| key.trim() == name);
-    let (_, value) = found.unwrap_or_else(|| panic!("no {name} in stats"));
-    parse_number(value.trim()).unwrap_or_else(|| panic!("{name} in stats is no number"))
+    let parse = |line: &str| {
+        let (name, value) = line.split_once(':')?;
+        Some((name.trim().to_owned(), parse_number(value.trim())?))
+    };
+    let values = text.lines().map(|line| parse(line).expect("a counter"));
+    values.collect()
+}
+
+/// Reads one counter.
+pub fn stat(name: &str) -> u64 {
+    let found = stats().get(name).copied();
+    found.unwrap_or_else(|| panic!("no {name} in stats"))
 }
 
 /// Writes one command to `inject` and returns the errno of a failure.
@@ -337,28 +345,66 @@ pub fn exists() -> bool {
     Path::new(DIRECTORY).exists()
 }
 
+/// Numbers of `stats` that say what is alive, and go down again.
+const ALIVE: [&str; 7] = [
+    "clients",
+    "devices",
+    "allocations",
+    "contexts",
+    "queues",
+    "fences",
+    "pages_pinned",
+];
+
+/// Files that list what clients have.
+const LISTS: [&str; 5] = ["processes", "allocations", "residency", "queues", "fences"];
+
 /// What the module holds right after loading.
-pub struct Baseline(Vec<Segment>);
+pub struct Baseline {
+    segments: Vec<Segment>,
+    alive: Vec<u64>,
+    lists: Vec<Vec<String>>,
+}
 
 impl Baseline {
     /// Reads it, where debugfs is there.
     pub fn take() -> Option<Self> {
-        exists().then(|| Self(segments()))
+        exists().then(Self::read)
+    }
+
+    fn read() -> Self {
+        let stats = stats();
+        let lines = |file| -> Vec<String> {
+            let records = read(file).into_iter();
+            records.map(|record| record.text).collect()
+        };
+        Self {
+            segments: segments(),
+            alive: ALIVE.map(|name| stats[name]).to_vec(),
+            lists: LISTS.map(lines).to_vec(),
+        }
     }
 
     /// Whether everything is back; says in `rest` what is not.
     pub fn holds(&self, rest: &mut String) -> bool {
-        let segments = segments();
-        for (now, before) in segments.iter().zip(&self.0) {
-            let occupied = now.mapped > before.mapped || now.window > before.window;
-            if now.free < before.free || now.largest < before.largest || occupied {
-                *rest = format!("segment {now:?}, at first {before:?}");
+        let now = Self::read();
+        for (file, (found, first)) in LISTS.iter().zip(now.lists.iter().zip(&self.lists)) {
+            if found != first {
+                *rest = format!("in {file}: {found:?}, at first {first:?}");
                 return false;
             }
         }
-        if let Some(placement) = placements().first() {
-            *rest = format!("an allocation: {}", placement.record.text);
-            return false;
+        for (name, (found, first)) in ALIVE.iter().zip(now.alive.iter().zip(&self.alive)) {
+            if found != first {
+                *rest = format!("{name}: {found}, at first {first}");
+                return false;
+            }
+        }
+        for (found, first) in now.segments.iter().zip(&self.segments) {
+            if found != first {
+                *rest = format!("segment {found:?}, at first {first:?}");
+                return false;
+            }
         }
         true
     }
@@ -379,6 +425,45 @@ pub fn system_context() -> u64 {
         .filter_map(|record| record.try_number("context"))
         .next();
     found.expect("the system context in processes")
+}
+
+/// What `processes` says of a client.
+#[derive(Clone, Debug)]
+pub struct ClientSums {
+    /// Its number.
+    pub number: u64,
+    /// Bytes of all its allocations.
+    pub total: u64,
+    /// Bytes of those that have backing pages.
+    pub backing: u64,
+    /// Resident bytes by segment.
+    pub resident: BTreeMap<u64, u64>,
+}
+
+/// Reads the sums of all clients.
+pub fn clients() -> Vec<ClientSums> {
+    let records = read("processes").into_iter();
+    let clients = records.filter(|record| {
+        record.word("process").is_some()
+            && record.word("context").is_none()
+            && record.word("kind") == Some("client")
+    });
+    let pair = |word: &str| {
+        let (segment, bytes) = word.split_once('+')?;
+        Some((parse_number(segment)?, parse_number(bytes)?))
+    };
+    let parse = |record: Record| ClientSums {
+        number: record.number("process"),
+        total: record.number("total"),
+        backing: record.number("backing"),
+        resident: record
+            .word("resident")
+            .unwrap_or("")
+            .split(',')
+            .map(|word| pair(word).expect("bytes in a segment"))
+            .collect(),
+    };
+    clients.map(parse).collect()
 }
 
 /// Number of the only context of the device with this number.

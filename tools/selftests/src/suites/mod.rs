@@ -44,6 +44,7 @@ pub mod residency;
 pub mod residency_list;
 pub mod segment;
 pub mod soak;
+pub mod statistics;
 pub mod stress;
 pub mod submission;
 pub mod synchronisation;
@@ -92,6 +93,7 @@ pub const ALL: &[&Suite] = &[
     &engine::SUITE,
     &node::SUITE,
     &trace_format::SUITE,
+    &statistics::SUITE,
     &content::SUITE,
     &lifetime::SUITE,
     &fairness::SUITE,
