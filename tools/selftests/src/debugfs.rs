@@ -23,26 +23,32 @@ const DIRECTORY: &str = "/sys/kernel/debug/vidmm/0";
 pub struct Record {
     /// The line as it was read.
     pub text: String,
-    values: BTreeMap<String, String>,
+    /// Where keys and values begin and end.
+    words: Vec<[usize; 3]>,
 }
 
 impl Record {
     fn parse(line: &str) -> Self {
-        let mut values = BTreeMap::new();
-        for word in line.split_whitespace() {
-            if let Some((key, value)) = word.split_once('=') {
-                values.insert(key.to_owned(), value.to_owned());
+        let mut words = Vec::with_capacity(32);
+        let mut start = 0;
+        for word in line.split(' ') {
+            if let Some(equals) = word.find('=') {
+                words.push([start, start + equals, start + word.len()]);
             }
+            start += word.len() + 1;
         }
         Self {
             text: line.to_owned(),
-            values,
+            words,
         }
     }
 
     /// The text of a value.
     pub fn word(&self, key: &str) -> Option<&str> {
-        self.values.get(key).map(String::as_str)
+        let mut words = self.words.iter();
+        let [_, equals, end] =
+            words.find(|[start, equals, _]| self.text[*start..*equals] == *key)?;
+        Some(&self.text[equals + 1..*end])
     }
 
     /// A number, which must be there.
@@ -175,6 +181,15 @@ pub fn segments() -> Vec<Segment> {
         .iter()
         .filter(|record| record.try_number("segment") != Some(0));
     records.map(parse).collect()
+}
+
+/// Reads how many bytes of system memory are pinned for residency.
+pub fn system_bytes() -> u64 {
+    let records = read("segments");
+    let mut system = records
+        .iter()
+        .filter(|record| record.try_number("segment") == Some(0));
+    system.next().map_or(0, |record| record.number("mapped"))
 }
 
 /// Reads the occupancy of one segment.

@@ -36,6 +36,7 @@ pub mod paging_buffer;
 pub mod paging_queue;
 pub mod patch_list;
 pub mod pinned;
+pub mod placement_matrix;
 pub mod query;
 pub mod queue_life;
 pub mod random_model;
@@ -97,6 +98,7 @@ pub const ALL: &[&Suite] = &[
     &content::SUITE,
     &lifetime::SUITE,
     &fairness::SUITE,
+    &placement_matrix::SUITE,
     &random_model::SUITE,
     &stress::SUITE,
     &fuzz::SUITE,

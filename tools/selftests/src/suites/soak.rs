@@ -21,6 +21,7 @@ use super::{
     moves::failing_steps_leak_nothing,
     paging::reused_memory_shows_no_foreign_data,
     paging_queue::work_that_waits_for_the_paging_value_is_right,
+    placement_matrix::random_steps_keep_to_the_matrix,
     random_model::{
         work_that_fits_matches_the_model,
         work_under_pressure_matches_the_model,
@@ -40,6 +41,7 @@ pub const SUITE: Suite = Suite {
     cases: crate::cases! {
         "" processes_killed_at_random_leave_nothing,
         "" processes_under_pressure_keep_their_data,
+        "" random_steps_keep_to_the_matrix,
         "" work_that_fits_matches_the_model,
         "" work_under_pressure_matches_the_model,
         "" work_with_forced_moves_matches_the_model,

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What may lie where: a random walk, and the whole table of places checked after each step.
+//!
+//! Each step is complete before the next one: calls are waited for, so that the debug files show a
+//! state at rest. A seed gives the same steps in the same order.
+
+use crate::{
+    abi,
+    client::{
+        Allocation,
+        Answer,
+        Context, //
+    },
+    commands::Commands,
+    debugfs::{
+        self,
+        Placement,
+        Range, //
+    },
+    fixture::{
+        physical,
+        plain,
+        Fixture,
+        APERTURE,
+        HIDDEN_SEGMENT,
+        KIB,
+        SYSTEM,
+        VISIBLE_SEGMENT, //
+    },
+    random::Random,
+    suite::Suite,
+};
+
+/// The suite, on segments of DISC that are small enough to be full all the time.
+pub const SUITE: Suite = Suite {
+    name: "placement_matrix",
+    parameters: Some(
+        "profile=DISC segments=memory:896K:visible:contiguous=896K:scanout,\
+         memory:896K:page=64K:window=8:contiguous=896K,aperture:896K:scanout",
+    ),
+    cases: crate::cases! {
+        "[SEG-26]" random_steps_keep_to_the_matrix,
+    },
+};
+
+/// Allocations of each client. What the debug file says of all of them fits into one page, beyond
+/// which it would have to be written twice.
+const ALLOCATIONS: usize = 7;
+/// The largest allocation; three of them fit into any segment.
+const LARGEST: u64 = 256 * KIB;
+
+/// An allocation of the walk.
+struct Held {
+    allocation: Allocation,
+    segments: u32,
+    flags: u32,
+    references: u32,
+}
+
+impl Held {
+    fn is_physical(&self) -> bool {
+        self.flags & abi::ALLOC_ACCESSED_PHYSICALLY != 0
+    }
+}
+
+/// A client of the walk.
+struct Walker {
+    fixture: Fixture,
+    context: Context,
+    held: Vec<Held>,
+}
+
+impl Walker {
+    fn new() -> Self {
+        let fixture = Fixture::new();
+        let context = fixture.context();
+        Self {
+            fixture,
+            context,
+            held: Vec::new(),
+        }
+    }
+
+    /// Does one thing and waits until it is done; says what it was.
+    fn step(&mut self, random: &mut Random) -> String {
+        if self.held.len() < ALLOCATIONS {
+            return self.create(random);
+        }
+        match random.below(20) {
+            0 => self.close(random),
+            1..=6 => self.make_resident(random),
+            7..=9 => self.evict(random),
+            10..=13 => self.inject(random),
+            _ => self.submit(random),
+        }
+    }
+
+    fn create(&mut self, random: &mut Random) -> String {
+        let size = 4 * KIB * (1 + random.below(LARGEST / (4 * KIB)));
+        let masks = [
+            VISIBLE_SEGMENT,
+            HIDDEN_SEGMENT,
+            SYSTEM,
+            VISIBLE_SEGMENT | SYSTEM,
+            VISIBLE_SEGMENT | HIDDEN_SEGMENT,
+            VISIBLE_SEGMENT | HIDDEN_SEGMENT | SYSTEM,
+        ];
+        let segments = *random.pick(&masks);
+        let info = match random.below(2) {
+            0 => plain(size, segments),
+            _ => physical(size, segments),
+        };
+        let allocation = self.fixture.create(info);
+        self.held.push(Held {
+            allocation,
+            segments,
+            flags: info.flags,
+            references: 0,
+        });
+        format!("create {allocation:?}")
+    }
+
+    fn close(&mut self, random: &mut Random) -> String {
+        let held = self.held.swap_remove(random.index(self.held.len()));
+        self.fixture
+            .client
+            .close_and_wait(&[held.allocation.handle]);
+        format!("close {}", held.allocation.object_id)
+    }
+
+    fn make_resident(&mut self, random: &mut Random) -> String {
+        let index = random.index(self.held.len());
+        let held = &mut self.held[index];
+        let Fixture { client, queue, .. } = &self.fixture;
+        let result = client.try_make_resident(queue.handle, &[held.allocation.handle]);
+        match result {
+            Ok(answer) => {
+                held.references += 1;
+                if let Answer::Pending(value) = answer {
+                    client.wait(queue.fence, value);
+                }
+            }
+            Err((errno, _)) => assert_eq!(errno, libc::ENOSPC),
+        }
+        format!("make {} resident: {result:?}", held.allocation.object_id)
+    }
+
+    fn evict(&mut self, random: &mut Random) -> String {
+        let index = random.index(self.held.len());
+        let Some(held) = self.held[index..]
+            .iter_mut()
+            .find(|held| held.references > 0)
+        else {
+            return "nothing to evict".to_owned();
+        };
+        let Fixture { client, device, .. } = &self.fixture;
+        held.references -= 1;
+        let handles = [held.allocation.handle];
+        if held.references == 0 && random.once_in(2) {
+            client
+                .try_evict(*device, &handles, abi::EVICT_ONLY_IF_NEEDED)
+                .expect("EVICT");
+        } else if held.references == 0 {
+            client.push_out(*device, &handles);
+        } else {
+            client.evict(*device, &handles);
+        }
+        format!("evict {}", held.allocation.object_id)
+    }
+
+    fn inject(&self, random: &mut Random) -> String {
+        let held = &self.held[random.index(self.held.len())];
+        let id = held.allocation.object_id;
+        let command = match random.below(5) {
+            0 => format!("evict {id}"),
+            1 => format!("move {id}"),
+            2 => format!("move {id} 1 {:#x}", random.below(14) * 64 * KIB),
+            _ => format!("move {id} {}", 1 + random.below(3)),
+        };
+        let result = debugfs::try_inject(&command);
+        let expected = matches!(result, Ok(()) | Err(libc::EINVAL | libc::ENOSPC));
+        assert!(expected, "{command}: {result:?}");
+        format!("{command}: {result:?}")
+    }
+
+    /// Submits work on up to three allocations: accepted if all of them are flagged.
+    fn submit(&self, random: &mut Random) -> String {
+        let mut commands = Commands::new();
+        let mut flagged = true;
+        for _ in 0..1 + random.below(3) {
+            let held = &self.held[random.index(self.held.len())];
+            // Most of the time, something that may run.
+            if !held.is_physical() && !random.once_in(4) {
+                continue;
+            }
+            flagged &= held.is_physical();
+            commands.add(held.allocation.at(0), 1);
+        }
+        let result = commands.try_submit(&self.fixture.client, self.context.handle);
+        match &result {
+            Ok(id) => self.fixture.client.wait(self.context.progress, *id),
+            Err(refusal) => assert_eq!(refusal.errno, libc::EACCES, "{refusal:?}"),
+        }
+        assert_eq!(result.is_ok(), flagged, "{result:?}");
+        format!("submit: {result:?}")
+    }
+}
+
+/// Asserts that ranges of one segment lie in it and apart.
+fn assert_apart(mut ranges: Vec<Range>, size: u64) {
+    ranges.sort_by_key(|range| range.start);
+    for pair in ranges.windows(2) {
+        assert!(pair[0].end() <= pair[1].start, "{pair:?} overlap");
+    }
+    let last = ranges.last().map_or(0, Range::end);
+    assert!(last <= size, "{last:#x} lies behind the segment");
+}
+
+/// Asserts that an allocation is in the cell of the matrix where it belongs.
+fn assert_in_its_cell(held: &Held, placement: &Placement) {
+    let size = held.allocation.size;
+    let whole = |ranges: &[Range]| ranges.iter().map(|range| range.length).sum::<u64>() == size;
+    let text = &placement.record.text;
+    match placement.segment {
+        u64::MAX => {
+            assert!(
+                placement.runs.is_empty() && placement.aperture.is_none(),
+                "{text}"
+            );
+        }
+        0 => {
+            assert!(held.segments & SYSTEM != 0 && !held.is_physical(), "{text}");
+            assert!(placement.aperture.is_none(), "{text}");
+            assert_eq!(placement.backing_pages() * 4096, size, "{text}");
+        }
+        3 => {
+            assert!(held.segments & SYSTEM != 0 && held.is_physical(), "{text}");
+            assert!(placement.aperture.is_some_and(|range| range.length == size));
+            assert_eq!(placement.backing_pages() * 4096, size, "{text}");
+        }
+        id => {
+            assert!(held.segments & (1 << id) != 0, "{text}");
+            assert!(
+                whole(&placement.runs) && placement.aperture.is_none(),
+                "{text}"
+            );
+            if held.is_physical() {
+                assert_eq!(
+                    (placement.runs.len(), placement.frames.len()),
+                    (1, 1),
+                    "{text}"
+                );
+            }
+        }
+    }
+}
+
+/// Reads both files and asserts that they agree with each other and with the matrix.
+fn check(walkers: &[Walker]) {
+    let placements = debugfs::placements();
+    let held = walkers.iter().flat_map(|walker| &walker.held);
+    assert_eq!(placements.len(), held.clone().count(), "allocations");
+    for each in held {
+        let id = each.allocation.object_id;
+        let found = placements.iter().find(|place| place.allocation == id);
+        assert_in_its_cell(each, found.expect("a line of its own"));
+    }
+    for segment in debugfs::segments() {
+        let here = placements
+            .iter()
+            .filter(|place| place.segment == segment.id);
+        let sizes = here.clone().map(|place| place.record.number("size"));
+        assert_eq!(segment.mapped, sizes.sum::<u64>(), "{segment:?}");
+        assert_eq!(segment.free, segment.total - segment.mapped, "{segment:?}");
+        assert!(segment.largest <= segment.free, "{segment:?}");
+        let ranges = match segment.id {
+            id if id == u64::from(APERTURE) => here.filter_map(|place| place.aperture).collect(),
+            _ => here.flat_map(|place| place.runs.clone()).collect(),
+        };
+        assert_apart(ranges, segment.total);
+    }
+    let system = placements
+        .iter()
+        .filter(|place| matches!(place.segment, 0 | 3));
+    let pinned: u64 = system.map(|place| place.record.number("size")).sum();
+    assert_eq!(debugfs::system_bytes(), pinned, "segment 0");
+}
+
+/// Random steps, the whole table checked after each.
+pub fn random_steps_keep_to_the_matrix() {
+    let mut random = Random::new(crate::effort::seed());
+    let mut walkers = [Walker::new(), Walker::new()];
+    let mut last = String::new();
+    for step in crate::effort::Rounds::new(10_000) {
+        let index = random.index(walkers.len());
+        let walk = std::panic::AssertUnwindSafe(|| {
+            last = walkers[index].step(&mut random);
+            check(&walkers);
+        });
+        if let Err(panic) = std::panic::catch_unwind(walk) {
+            eprintln!("step {step} of client {index}: {last}");
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
