@@ -8,8 +8,9 @@ HERE=$(cd "$(dirname "$0")" && pwd)
 . "$HERE/setup/cache.sh"
 OUTPUT=$CHECKOUT/build/doc
 
-# The document that maps requirements to sources and tests is written anew.
+# The documents that map requirements and hostile scenarios to tests are written anew.
 "$SETUP_DIR/enter.sh" python3 "$HERE/check/requirements.py" "$CHECKOUT" --rst
+"$SETUP_DIR/enter.sh" python3 "$HERE/check/faults.py" "$CHECKOUT" --rst
 "$SETUP_DIR/enter.sh" python3 "$HERE/doc.py" "$CHECKOUT/Documentation" "$OUTPUT"
 echo "documents: $OUTPUT/index.html"
 

@@ -40,7 +40,15 @@ GROUPS = {
     "BCK": "Backends",
 }
 ID = rf"(?:{'|'.join(GROUPS)})-\d+"
-TAG = re.compile(rf"\[({ID}(?:,\s*{ID})*)\]")
+
+
+def tag(ids):
+    """A tag of ids of one form."""
+    return re.compile(rf"\[({ids}(?:,\s*{ids})*)\]")
+
+
+TAG = tag(ID)
+ANY_TAG = re.compile(r"\[[A-Z0-9, -]+\]")
 STRING = re.compile(r'"((?:[^"\\\n]|\\.|\\\n)*)"[\s,]*(\w*)')
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
@@ -57,30 +65,31 @@ def rows(root, path):
     return [line.split("\t") for line in lines if line and not line.startswith("#")]
 
 
-def tests_of(root):
+def tests_of(root, ids=ID):
     """Id -> tests that prove it, as `file: name`."""
     tests = defaultdict(list)
     for directory in TEST_TREES:
         for file in tree.files(root, ".rs", under=directory):
-            for name, ids in tests_in(tree.read(root, file)):
-                for each in ids:
+            for name, ids_of_test in tests_in(tree.read(root, file), ids):
+                for each in ids_of_test:
                     tests[each].append(f"{file}: {name}")
     return tests
 
 
-def tests_in(text):
+def tests_in(text, ids):
     """The tests of one file, as pairs of name and ids."""
+    form = tag(ids)
     for string in STRING.finditer(text):
-        tags = TAG.findall(string.group(1))
+        tags = form.findall(string.group(1))
         if tags and not text.rfind("\n", 0, string.start()) < text.rfind("//", 0, string.start()):
-            name = TAG.sub("", string.group(1)).strip(" :") or string.group(2)
-            yield name, re.findall(ID, " ".join(tags))
+            name = ANY_TAG.sub("", string.group(1)).strip(" :") or string.group(2)
+            yield name, re.findall(ids, " ".join(tags))
     for function in FUNCTION.finditer(text):
         above = function.group(1)
         comment = "\n".join(line for line in above.splitlines() if line.lstrip().startswith("///"))
-        tags = TAG.findall(comment)
+        tags = form.findall(comment)
         if tags:
-            yield function.group(2), re.findall(ID, " ".join(tags))
+            yield function.group(2), re.findall(ids, " ".join(tags))
 
 
 def sources_of(root):

@@ -15,7 +15,7 @@ ROOT=$(cd "$HERE/../.." && pwd)
 RESULTS=$ROOT/build/check
 
 # Each step is the function step_NAME below.
-STEPS="self format lints rustdoc clippy unsafety casts arrows locks abi requirements spdx sizes words paths examples shell docs"
+STEPS="self format lints rustdoc clippy unsafety casts arrows locks abi requirements faults spdx sizes words paths examples shell docs"
 
 # Runs a command in the Debian root, where all tools are of known versions.
 in_root() {
@@ -83,6 +83,7 @@ step_casts() { checker casts; }
 step_arrows() { checker arrows; }
 step_locks() { checker locks; }
 step_requirements() { checker requirements; }
+step_faults() { checker faults; }
 step_spdx() { checker spdx; }
 step_sizes() { checker sizes; }
 step_words() { checker words; }

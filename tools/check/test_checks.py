@@ -10,6 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import arrows
 import casts
+import faults
 import locks
 import paths
 import requirements
@@ -246,6 +247,23 @@ class Requirements(Tree):
     def test_sources_name_what_they_serve_in_comments(self):
         self.write("rust/object/a.rs", "/// Moves (SEG-1, SEG-2).\n/// [VA-1]\nconst A: &str = \"VA-1\";\n")
         self.assertEqual(sorted(requirements.sources_of(self.root)), ["SEG-1", "SEG-2"])
+
+
+class Faults(Tree):
+    def problems(self, *rows):
+        self.write(faults.TABLE, "".join("\t".join(row) + "\n" for row in rows))
+        return faults.check(self.root)[1]
+
+    def test_each_scenario_needs_its_answer(self):
+        self.write("tools/selftests/src/a.rs", 'cases! { "[SEG-1] [E1]" refused, }\n')
+        self.assertEqual(self.problems(["E1", "tested", "Attack.", ""]), [])
+        self.assertEqual(len(self.problems(["E1", "design", "Attack.", ""])), 1)
+        self.assertEqual(len(self.problems(["E1", "tested", "Attack."], ["E2", "tested", "Attack."])), 1)
+        self.assertEqual(len(self.problems(["E1", "perhaps", "Attack.", "Remark."])), 1)
+
+    def test_an_unknown_scenario_is_seen(self):
+        self.write("tools/selftests/src/a.rs", 'cases! { "[E7]" refused, }\n')
+        self.assertEqual(len(self.problems(["E1", "design", "Attack.", "Remark."])), 1)
 
 
 if __name__ == "__main__":

@@ -133,6 +133,34 @@ pub fn command(number: u8, size: usize) -> u32 {
     (3 << 30) | ((size as u32) << 16) | (u32::from(abi::IOC_TYPE) << 8) | u32::from(number)
 }
 
+/// Issues an ioctl as a program of 32 bits does: by the other entry of the kernel.
+pub fn issue_as_32_bit(file: BorrowedFd<'_>, command: u32, argument: u32) -> Result<(), Errno> {
+    const IOCTL: u64 = 54;
+    let descriptor = file.as_raw_fd() as u64;
+    let mut result = IOCTL;
+    // SAFETY: the same as `issue_at`. The entry leaves all registers but these alone; `rbx` is not
+    // ours to name and gets its value back.
+    unsafe {
+        std::arch::asm!(
+            "xchg rbx, {descriptor}",
+            "int 0x80",
+            "xchg rbx, {descriptor}",
+            descriptor = inout(reg) descriptor => _,
+            inout("rax") result,
+            in("rcx") u64::from(command),
+            in("rdx") u64::from(argument),
+            out("r8") _,
+            out("r9") _,
+            out("r10") _,
+            out("r11") _,
+        );
+    }
+    match result as i32 {
+        0 => Ok(()),
+        error => Err(-error),
+    }
+}
+
 /// Issues an ioctl with an argument at any address.
 pub fn issue_at(file: BorrowedFd<'_>, command: u32, argument: u64) -> Result<(), Errno> {
     // SAFETY: what the kernel writes, it writes where the argument says. Callers lend it live memory

@@ -115,6 +115,11 @@ impl Client {
         Self(file)
     }
 
+    /// Another descriptor of the same open file.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        self.0.try_clone().map(Self)
+    }
+
     /// The descriptor.
     pub fn file(&self) -> BorrowedFd<'_> {
         self.0.as_fd()

@@ -120,4 +120,46 @@ impl Epoll {
         // SAFETY: one entry, which is a local.
         unsafe { libc::epoll_wait(self.0.as_raw_fd(), &mut entry, 1, 0) }
     }
+
+    /// Sleeps until a file is reported, at most so long.
+    pub fn sleep(&self, limit: std::time::Duration) {
+        let mut entry = libc::epoll_event { events: 0, u64: 0 };
+        let milliseconds = i32::try_from(limit.as_millis()).unwrap_or(i32::MAX);
+        // SAFETY: one entry, which is a local.
+        unsafe { libc::epoll_wait(self.0.as_raw_fd(), &mut entry, 1, milliseconds) };
+    }
+}
+
+/// Bytes of a system call that worked, or the errno.
+fn length_of(result: isize) -> Result<usize, i32> {
+    usize::try_from(result).map_err(|_| std::io::Error::last_os_error().raw_os_error().unwrap_or(0))
+}
+
+/// Writes memory at an address of a caller's mapping to a file.
+pub fn write_from(file: &impl AsRawFd, address: u64, length: usize) -> Result<usize, i32> {
+    // SAFETY: the kernel only reads, and fails where there is no memory.
+    length_of(unsafe { libc::write(file.as_raw_fd(), address as *const _, length) })
+}
+
+/// Reads a file into a caller's mapping.
+pub fn read_into(file: &impl AsRawFd, address: u64, length: usize) -> Result<usize, i32> {
+    // SAFETY: callers lend live memory of theirs, which is reached by single accesses only.
+    length_of(unsafe { libc::read(file.as_raw_fd(), address as *mut _, length) })
+}
+
+/// Gives pages of a caller's mapping to a pipe.
+pub fn splice_from(pipe: &impl AsRawFd, address: u64, length: usize) -> Result<usize, i32> {
+    let part = libc::iovec {
+        iov_base: address as *mut _,
+        iov_len: length,
+    };
+    // SAFETY: one entry, which is a local; the kernel only reads what it names.
+    length_of(unsafe { libc::vmsplice(pipe.as_raw_fd(), &part, 1, libc::SPLICE_F_NONBLOCK) })
+}
+
+/// Wakes whoever sleeps on a word; success carries how many that are.
+pub fn wake_futex(address: u64) -> Result<usize, i32> {
+    // SAFETY: the kernel looks the word up and changes nothing.
+    let result = unsafe { libc::syscall(libc::SYS_futex, address, libc::FUTEX_WAKE, 1) };
+    length_of(result as isize)
 }

@@ -72,6 +72,19 @@ impl Mapping {
             .unwrap_or_else(|errno| panic!("mmap of {length} at {offset:#x}: errno {errno}"))
     }
 
+    /// Memory below 4 GiB that no file stands behind.
+    pub fn low(pages: usize) -> Self {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_32BIT;
+        // SAFETY: a new mapping where the kernel wants it takes nothing away.
+        let address =
+            unsafe { libc::mmap(std::ptr::null_mut(), pages * PAGE, READ_WRITE, flags, -1, 0) };
+        assert!(address != libc::MAP_FAILED, "no memory below 4 GiB");
+        Self {
+            address: address.cast(),
+            length: pages * PAGE,
+        }
+    }
+
     /// Maps the file shared, for reading.
     pub fn read_only(file: BorrowedFd<'_>, offset: u64, length: usize) -> Self {
         Self::try_new(file, offset, length, READ, libc::MAP_SHARED)
@@ -319,6 +332,11 @@ impl Guarded {
         let offset = self.end - bytes.len();
         self.mapping.write(offset, bytes);
         self.mapping.address() + offset as u64
+    }
+
+    /// The last `length` bytes in front of the guard.
+    pub fn read(&self, length: usize) -> Vec<u8> {
+        self.mapping.read(self.end - length, length)
     }
 
     /// Makes the pages read-only.

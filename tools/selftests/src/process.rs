@@ -162,6 +162,27 @@ impl Child {
         text.lines().map(str::to_owned).collect()
     }
 
+    /// Its process id.
+    pub fn number(&self) -> i32 {
+        self.process
+    }
+
+    /// Reads its memory as a debugger does.
+    pub fn read_memory(&self, address: u64, bytes: &mut [u8]) -> Result<usize, i32> {
+        let local = libc::iovec {
+            iov_base: bytes.as_mut_ptr().cast(),
+            iov_len: bytes.len(),
+        };
+        let remote = libc::iovec {
+            iov_base: address as *mut _,
+            iov_len: bytes.len(),
+        };
+        // SAFETY: one entry each, which are locals; the first names a slice of the caller's.
+        let result = unsafe { libc::process_vm_readv(self.process, &local, 1, &remote, 1, 0) };
+        usize::try_from(result)
+            .map_err(|_| std::io::Error::last_os_error().raw_os_error().unwrap_or(0))
+    }
+
     /// Kills the child and waits until it is gone.
     pub fn kill(mut self) {
         self.kill_and_reap();
@@ -272,4 +293,16 @@ pub fn drop_privileges() {
     // SAFETY: plain calls of a process on itself.
     let result = unsafe { libc::setresuid(65534, 65534, 65534) };
     assert_eq!(result, 0, "setresuid failed");
+}
+
+/// Ends this process with a core dump, however large, while `kept` is alive.
+pub fn dump_core<T>(kept: &[T]) -> ! {
+    let unlimited = libc::rlimit {
+        rlim_cur: libc::RLIM_INFINITY,
+        rlim_max: libc::RLIM_INFINITY,
+    };
+    // SAFETY: a local structure.
+    let result = unsafe { libc::setrlimit(libc::RLIMIT_CORE, &unlimited) };
+    assert_eq!(result, 0, "setrlimit failed for {} mappings", kept.len());
+    std::process::abort()
 }

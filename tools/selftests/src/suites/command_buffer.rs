@@ -44,7 +44,7 @@ pub const SUITE: Suite = Suite {
         "[DMA-24]" bad_packets_are_refused,
         "[DMA-24]" packet_cut_by_the_end_is_refused,
         "[DMA-24]" bad_points_are_refused,
-        "[DMA-24]" list_rewritten_during_the_call_is_never_trusted,
+        "[DMA-24] [C2]" list_rewritten_during_the_call_is_never_trusted,
         "" lists_can_be_reused_at_once,
         "" full_size_lists_are_accepted,
     },

@@ -43,12 +43,12 @@ pub const SUITE: Suite = Suite {
         "" forked_process_shares_the_mapping,
         "" mapping_keeps_the_storage_of_a_closed_allocation,
         "" mapping_keeps_storage_after_the_file_is_closed,
-        "" touch_without_memory_is_a_bus_error,
+        "[E14]" touch_without_memory_is_a_bus_error,
         "" content_follows_eviction_and_return,
         "" running_writer_loses_nothing_while_memory_moves,
         "" two_mappings_show_the_same_memory,
-        "" mapping_works_as_argument_of_calls,
-        "" other_process_reads_through_proc_mem,
+        "[E13]" mapping_works_as_argument_of_calls,
+        "[E9]" other_process_reads_through_proc_mem,
     },
 };
 

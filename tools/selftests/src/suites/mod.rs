@@ -16,6 +16,10 @@ pub mod engine;
 pub mod events;
 pub mod fairness;
 pub mod fault_injection;
+pub mod faults_copying;
+pub mod faults_fences;
+pub mod faults_handles;
+pub mod faults_mappings;
 pub mod fence;
 pub mod fields;
 pub mod fuzz;
@@ -101,6 +105,10 @@ pub const ALL: &[&Suite] = &[
     &placement_matrix::SUITE,
     &random_model::SUITE,
     &stress::SUITE,
+    &faults_copying::SUITE,
+    &faults_handles::SUITE,
+    &faults_mappings::SUITE,
+    &faults_fences::SUITE,
     &fuzz::SUITE,
     &fault_injection::SUITE,
     &aperture::LIMIT_SUITE,

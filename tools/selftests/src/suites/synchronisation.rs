@@ -31,7 +31,7 @@ pub const SUITE: Suite = Suite {
         "[SYN-8]" events_come_in_order,
         "[SYN-8]" chain_of_contexts_runs_in_order,
         "[SYN-8]" all_waits_of_a_submission_count,
-        "" rewind_does_not_stop_a_satisfied_wait,
+        "[H2]" rewind_does_not_stop_a_satisfied_wait,
         "" cancelled_wait_ends_with_the_context,
         "" progress_tells_the_last_finished_submission,
     },
