@@ -72,6 +72,19 @@ impl Mapping {
             .unwrap_or_else(|errno| panic!("mmap of {length} at {offset:#x}: errno {errno}"))
     }
 
+    /// Memory that this process and those it forks see together.
+    pub fn shared(pages: usize) -> Self {
+        let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
+        // SAFETY: a new mapping where the kernel wants it takes nothing away.
+        let address =
+            unsafe { libc::mmap(std::ptr::null_mut(), pages * PAGE, READ_WRITE, flags, -1, 0) };
+        assert!(address != libc::MAP_FAILED, "no shared memory");
+        Self {
+            address: address.cast(),
+            length: pages * PAGE,
+        }
+    }
+
     /// Memory below 4 GiB that no file stands behind.
     pub fn low(pages: usize) -> Self {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_32BIT;

@@ -162,6 +162,17 @@ impl Child {
         text.lines().map(str::to_owned).collect()
     }
 
+    /// Asserts that it has not ended.
+    pub fn assert_runs(&mut self) {
+        self.ended = self.ended.or_else(|| reap(self.process));
+        if let Some(end) = self.ended {
+            self.process = 0;
+            self.drain();
+            let text = String::from_utf8_lossy(&self.text);
+            panic!("the other process has ended with {end:?}: {text}");
+        }
+    }
+
     /// Its process id.
     pub fn number(&self) -> i32 {
         self.process

@@ -35,6 +35,7 @@ pub mod make_resident;
 pub mod mapping;
 pub mod moves;
 pub mod node;
+pub mod oversubscription;
 pub mod paging;
 pub mod paging_buffer;
 pub mod paging_queue;

@@ -2,6 +2,10 @@
 
 //! Stress: processes that work against each other and are killed at random times.
 
+use super::oversubscription::{
+    self,
+    eight_processes_need_four_times_what_there_is, //
+};
 use crate::{
     client::Client,
     clock,
@@ -22,10 +26,11 @@ use crate::{
 /// The suite.
 pub const SUITE: Suite = Suite {
     name: "stress",
-    parameters: Some("profile=DISC"),
+    parameters: Some(oversubscription::PARAMETERS),
     cases: crate::cases! {
         "[RES-25]" processes_killed_at_random_leave_nothing,
         "[PAG-14]" processes_under_pressure_keep_their_data,
+        "[RES-25] [PAG-14]" eight_processes_need_four_times_what_there_is,
         "" threads_of_one_client_share_everything,
         "" signals_do_not_change_results,
     },
