@@ -7,6 +7,16 @@ use std::{fs, path::Path};
 use crate::{
     call::Errno,
     calls::built,
+    fixture::{
+        plain,
+        Fixture,
+        KIB,
+        VISIBLE_SEGMENT, //
+    },
+    memory::{
+        Mapping,
+        READ_WRITE, //
+    },
     schema::Call,
     suite::{
         skip,
@@ -21,6 +31,7 @@ pub const SUITE: Suite = Suite {
     parameters: Some("profile=DISC"),
     cases: crate::cases! {
         "" every_failing_allocation_fails_the_call_cleanly,
+        "[E11]" every_failing_allocation_fails_mmap_cleanly,
     },
 };
 
@@ -68,4 +79,30 @@ fn every_failing_allocation_fails_the_call_cleanly() {
             }
         }
     }
+}
+
+fn every_failing_allocation_fails_mmap_cleanly() {
+    prepare();
+    let fixture = Fixture::new();
+    let allocation = fixture.create_resident(plain(64 * KIB, VISIBLE_SEGMENT));
+    let (file, offset) = (fixture.client.file(), allocation.mmap_offset);
+    for number in 1..1000 {
+        fs::write(FAIL_NTH, number.to_string()).expect("fail-nth");
+        let result = Mapping::try_new(file, offset, 65536, READ_WRITE, libc::MAP_SHARED);
+        let left = fs::read_to_string(FAIL_NTH).unwrap_or_default();
+        fs::write(FAIL_NTH, "0").expect("fail-nth");
+        match result {
+            Ok(mapping) => mapping.write32(4096, number),
+            Err(errno) => assert_eq!(errno, libc::ENOMEM, "failure {number}"),
+        }
+        if left.trim() != "0" {
+            break;
+        }
+    }
+    let mapping = fixture.client.map(&allocation);
+    mapping.write32(0, 1);
+    drop(mapping);
+    fixture.client.close_and_wait(&[allocation.handle]);
+    let again = fixture.client.try_close(&[allocation.handle], 0);
+    assert_eq!(again, Err((libc::ENOENT, 0)));
 }
