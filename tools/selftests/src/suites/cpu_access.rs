@@ -2,13 +2,6 @@
 
 //! What a touch of a mapping finds: content follows the memory, and the mapping keeps it.
 
-use std::{
-    sync::atomic::{
-        AtomicBool,
-        Ordering, //
-    }, //
-};
-
 use crate::{
     abi,
     client::Allocation,
@@ -23,10 +16,7 @@ use crate::{
         SYSTEM,
         VISIBLE_SEGMENT, //
     },
-    memory::{
-        touch,
-        PAGE, //
-    },
+    memory::touch,
     process::Child,
     suite::Suite,
     trace::Recording, //
@@ -45,7 +35,6 @@ pub const SUITE: Suite = Suite {
         "" mapping_keeps_storage_after_the_file_is_closed,
         "[E14]" touch_without_memory_is_a_bus_error,
         "" content_follows_eviction_and_return,
-        "" running_writer_loses_nothing_while_memory_moves,
         "" two_mappings_show_the_same_memory,
         "[E13]" mapping_works_as_argument_of_calls,
         "[E9]" other_process_reads_through_proc_mem,
@@ -178,51 +167,6 @@ fn content_follows_eviction_and_return() {
         let after = mapping.read(0, data.len() - 1000);
         assert!(after == data[1000..], "round {round} after the eviction");
     }
-}
-
-/// Threads count in memory that moves all the time.
-pub fn running_writer_loses_nothing_while_memory_moves() {
-    let fixture = Fixture::new();
-    let allocation = fixture.create_resident(plain(16 * KIB, VISIBLE_SEGMENT | SYSTEM));
-    let mapping = fixture.client.map(&allocation);
-    let stop = AtomicBool::new(false);
-    let moves = crate::effort::Rounds::new(40);
-    std::thread::scope(|scope| {
-        let writers: Vec<_> = (0..2)
-            .map(|writer| {
-                let (mapping, stop) = (&mapping, &stop);
-                scope.spawn(move || {
-                    let mut count = 0_u32;
-                    while !stop.load(Ordering::Acquire) {
-                        let page = count as usize % 4 * PAGE;
-                        mapping
-                            .word(page + writer * 64)
-                            .fetch_add(1, Ordering::AcqRel);
-                        count += 1;
-                    }
-                    count
-                })
-            })
-            .collect();
-        for number in moves {
-            let id = allocation.object_id;
-            let command = match number % 4 {
-                0 => format!("move {id} 3"),
-                1 => format!("move {id} 1"),
-                2 => format!("move {id}"),
-                _ => format!("evict {id}"),
-            };
-            debugfs::inject(&command);
-        }
-        stop.store(true, Ordering::Release);
-        for (writer, thread) in writers.into_iter().enumerate() {
-            let count = thread.join().expect("a writer");
-            let sum: u32 = (0..4)
-                .map(|page| mapping.read32(page * PAGE + writer * 64))
-                .sum();
-            assert_eq!(sum, count, "writer {writer}");
-        }
-    });
 }
 
 fn two_mappings_show_the_same_memory() {

@@ -46,6 +46,7 @@ pub mod query;
 pub mod queue_life;
 pub mod random_model;
 pub mod registration;
+pub mod relocation;
 pub mod residency;
 pub mod residency_list;
 pub mod segment;
@@ -90,6 +91,7 @@ pub const ALL: &[&Suite] = &[
     &budget::SUITE,
     &make_resident::SUITE,
     &queue_life::SUITE,
+    &relocation::SUITE,
     &context::SUITE,
     &command_buffer::SUITE,
     &allocation_list::SUITE,
@@ -115,6 +117,7 @@ pub const ALL: &[&Suite] = &[
     &aperture::LIMIT_SUITE,
     &host_aperture_shortage::SMALL_SUITE,
     &host_aperture::UNREACHABLE_SUITE,
+    &relocation::LARGE_SUITE,
     &paging::PHYSICAL_SUITE,
     &engine::PHYSICAL_SUITE,
     &node::PHYSICAL_SUITE,

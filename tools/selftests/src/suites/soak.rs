@@ -6,7 +6,6 @@
 
 use super::{
     command_buffer::list_rewritten_during_the_call_is_never_trusted, //
-    cpu_access::running_writer_loses_nothing_while_memory_moves,
     engine::random_buffers_match_the_reference,
     fuzz::{
         changed_arguments_harm_nobody,
@@ -27,6 +26,14 @@ use super::{
         work_under_pressure_matches_the_model,
         work_with_forced_moves_matches_the_model, //
     },
+    relocation::{
+        cpu_and_gpu_add_to_one_word_while_it_moves,
+        first_touches_meet_the_end_of_the_storage,
+        mappings_come_and_go_while_memory_moves,
+        old_place_is_not_written_through_old_mappings,
+        work_never_sees_memory_that_is_still_on_its_way,
+        writers_lose_nothing_while_memory_moves, //
+    },
     stress::{
         processes_killed_at_random_leave_nothing,
         processes_under_pressure_keep_their_data, //
@@ -45,7 +52,12 @@ pub const SUITE: Suite = Suite {
         "" work_that_fits_matches_the_model,
         "" work_under_pressure_matches_the_model,
         "" work_with_forced_moves_matches_the_model,
-        "" running_writer_loses_nothing_while_memory_moves,
+        "" writers_lose_nothing_while_memory_moves,
+        "" work_never_sees_memory_that_is_still_on_its_way,
+        "" cpu_and_gpu_add_to_one_word_while_it_moves,
+        "" old_place_is_not_written_through_old_mappings,
+        "" mappings_come_and_go_while_memory_moves,
+        "" first_touches_meet_the_end_of_the_storage,
         "" pages_come_and_go_under_everybody,
         "" failing_steps_leak_nothing,
         "" reused_memory_shows_no_foreign_data,
