@@ -30,6 +30,8 @@ pub(crate) struct Capabilities {
     pub(crate) patch_slots: u32,
     /// Display sources.
     pub(crate) sources: u32,
+    /// What the sources can show.
+    pub(crate) picture: PictureLimits,
     /// The GPU MMU, if there is one.
     #[allow(dead_code)]
     pub(crate) translation: Option<Translation>,
@@ -52,6 +54,17 @@ impl Capabilities {
             .iter()
             .find(|segment| segment.kind == SegmentKind::Aperture)
     }
+}
+
+/// What a display source can show.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PictureLimits {
+    /// What the bytes from line to line are a multiple of.
+    pub(crate) pitch_align: u32,
+    /// The most pixels of a line.
+    pub(crate) width: u32,
+    /// The most lines.
+    pub(crate) height: u32,
 }
 
 /// What a listed segment stands for (SEG-2).

@@ -139,6 +139,12 @@ struct vidmm_event_trim {
 	u64 bytes;
 };
 
+struct vidmm_event_scanout {
+	u64 allocation;
+	struct vidmm_event_place place;
+	u32 action;
+};
+
 struct vidmm_event_device_state {
 	u64 device;
 	u32 state;

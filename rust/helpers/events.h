@@ -112,6 +112,10 @@
 	{ 1, "end" },					\
 	{ 2, "cancel" }
 
+#define VIDMM_SCANOUT_WORDS				\
+	{ 0, "start" },					\
+	{ 1, "stop" }
+
 /* The numbers of DEVICE_STATE in the interface. */
 #define VIDMM_STATE_WORDS				\
 	{ 1, "ACTIVE" },				\
@@ -528,6 +532,27 @@ TRACE_EVENT(trim,
 	),
 	TP_printk("process=%llu flags=0x%x bytes=%llu",
 		  __entry->process, __entry->flags, __entry->bytes)
+);
+
+/* A source begins or ceases to show a primary. */
+TRACE_EVENT(scanout,
+	TP_PROTO(const struct vidmm_event_scanout *record),
+	TP_ARGS(record),
+	TP_STRUCT__entry(
+		__field(u64, alloc)
+		__field(u64, off)
+		__field(u32, seg)
+		__field(u32, action)
+	),
+	TP_fast_assign(
+		__entry->alloc = record->allocation;
+		__entry->off = record->place.offset;
+		__entry->seg = record->place.segment;
+		__entry->action = record->action;
+	),
+	TP_printk("alloc=%llu seg=%d off=0x%llx action=%s",
+		  __entry->alloc, (s32)__entry->seg, __entry->off,
+		  __print_symbolic(__entry->action, VIDMM_SCANOUT_WORDS))
 );
 
 #endif /* _VIDMM_EVENTS_H */

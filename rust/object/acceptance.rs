@@ -257,7 +257,7 @@ pub(super) fn needs(context: &Context, request: &Request) -> Result<KVVec<Need>,
     for element in named {
         if let Some(hold) = &element.hold {
             needs.push(
-                Need::new(hold.clone(), Some(element.access)),
+                Need::new(hold.clone(), Some(element.access))?,
                 GFP_KERNEL_ACCOUNT,
             )?;
         }
@@ -266,7 +266,7 @@ pub(super) fn needs(context: &Context, request: &Request) -> Result<KVVec<Need>,
     if context.mode() == Mode::PatchedExplicit && !request.commands.is_empty() {
         let required = context.device().required()?;
         for hold in required {
-            needs.push(Need::new(hold, None), GFP_KERNEL_ACCOUNT)?;
+            needs.push(Need::new(hold, None)?, GFP_KERNEL_ACCOUNT)?;
         }
     }
     Ok(needs)

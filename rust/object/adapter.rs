@@ -55,6 +55,7 @@ use crate::{
         presence::Presence,
         registry::Registry,
         statistics::Statistics,
+        scanout::Sources,
         worker::Worker, //
     },
     policy::residency::{
@@ -84,6 +85,7 @@ pub(crate) struct Adapter {
     anchor: Arc<MappingAnchor>,
     /// The windows through which the CPU sees segments.
     host_apertures: KVec<Arc<HostAperture>>,
+    sources: Sources,
     /// What the segments hold when they are empty, by id.
     whole: [Capacity; SEGMENT_IDS],
     numbers: Atomic<u64>,
@@ -175,6 +177,7 @@ impl Adapter {
         }
         let local = local_bytes(backend.capabilities(), &residency);
         let totals = PerGroup::new(local, system_bytes());
+        let sources = Sources::new(backend.capabilities().sources)?;
         let anchor = Arc::pin_init(MappingAnchor::new(), GFP_KERNEL)?;
         let host_apertures = HostAperture::all(backend.capabilities())?;
         let adapter = Arc::pin_init(
@@ -185,6 +188,7 @@ impl Adapter {
                 paging,
                 anchor,
                 host_apertures,
+                sources,
                 whole,
                 numbers: Atomic::new(SYSTEM_PROCESS + 2),
                 submissions: Atomic::new(1),
@@ -242,6 +246,11 @@ impl Adapter {
     /// Returns the lists of living objects.
     pub(crate) fn registries(&self) -> &Registries {
         &self.registries
+    }
+
+    /// Returns the display sources.
+    pub(crate) fn sources(&self) -> &Sources {
+        &self.sources
     }
 
     /// Returns the mapping offsets.

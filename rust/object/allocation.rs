@@ -72,10 +72,17 @@ use crate::{
 };
 
 mod creation;
+mod primary;
 
 pub(crate) use self::creation::{
     create,
     Description, //
+};
+pub(super) use self::primary::Write;
+pub(crate) use self::primary::{
+    Format,
+    Picture,
+    Primary, //
 };
 
 kernel::impl_flags!(
@@ -92,6 +99,8 @@ kernel::impl_flags!(
         AccessedPhysically = 1 << 1,
         /// The GPU must not write it.
         ReadOnly = 1 << 4,
+        /// It can be shown.
+        Primary = 1 << 5,
         /// It never moves once it has a place.
         Pinned = 1 << 9,
     }
@@ -115,6 +124,7 @@ pub(crate) struct Allocation {
     segments: u32,
     preferred: u64,
     priority: u32,
+    primary: Option<Pin<KBox<Primary>>>,
     /// Who pays for its backing pages, whoever takes them.
     payer: MemoryCgroup,
     /// How many [`Hold`]s there are.
@@ -330,7 +340,7 @@ impl Allocation {
         Shape {
             bytes: self.size,
             align: self.align,
-            contiguity: if self.is_physical() {
+            contiguity: if self.is_contiguous() {
                 Contiguity::Contiguous
             } else {
                 Contiguity::Loose
@@ -343,13 +353,53 @@ impl Allocation {
         Demand {
             bytes: self.size,
             mask: self.segments,
-            contiguous: self.is_physical(),
+            // A primary that no engine reaches physically needs a range in system memory only while
+            // it is shown.
+            contiguous: self.is_physical() || (self.is_contiguous() && !self.may_be_in_system()),
         }
     }
 
-    /// Returns whether engines may use physical addresses of it.
+    /// Returns whether it must be one run wherever it lies in a memory segment: engines or displays
+    /// address it physically (SEG-15, SEG-21).
+    pub(crate) fn is_contiguous(&self) -> bool {
+        self.is_physical() || self.primary.is_some()
+    }
+
+    /// Returns what makes it a primary, if it is one.
+    pub(crate) fn primary(&self) -> Option<&Primary> {
+        self.primary.as_deref()
+    }
+
+    /// Returns whether a source shows it or is about to.
+    pub(crate) fn is_on_screen(&self) -> bool {
+        self.primary().is_some_and(|primary| primary.displays() > 0)
+    }
+
+    /// One more source shows it.
+    pub(super) fn begin_display(&self) {
+        if let Some(primary) = self.primary() {
+            primary.begin_display();
+            self.device.begin_display();
+        }
+    }
+
+    /// One source less shows it.
+    pub(super) fn end_display(&self) {
+        if let Some(primary) = self.primary() {
+            primary.end_display();
+            self.device.end_display();
+        }
+    }
+
+    /// Returns whether engines may use physical addresses of it, so that it needs a range of the
+    /// aperture for as long as it is resident in system memory (SEG-16, SEG-24).
     pub(crate) fn is_physical(&self) -> bool {
         self.flags.contains(Flag::AccessedPhysically)
+    }
+
+    fn may_be_in_system(&self) -> bool {
+        let aperture = self.adapter().backend().capabilities().aperture();
+        aperture.is_some_and(|aperture| self.permits(aperture.id))
     }
 
     /// Returns whether system memory is its only place.

@@ -21,6 +21,7 @@ use kernel::{
         atomic::{
             Acquire,
             Atomic,
+            Full,
             Release, //
         },
         Arc,
@@ -106,6 +107,8 @@ pub(crate) struct Device {
     failed: Atomic<bool>,
     /// Whether its handle is gone.
     closed: Atomic<bool>,
+    /// How often sources show its primaries.
+    displays: Atomic<u32>,
     #[pin]
     state: SpinLock<Snapshot>,
     #[pin]
@@ -144,6 +147,7 @@ impl Device {
                 name <- name::Slot::new(),
                 failed: Atomic::new(false),
                 closed: Atomic::new(false),
+                displays: Atomic::new(0),
                 state <- new_spinlock!(active, "Device::state"),
                 contexts <- new_spinlock!(RBTree::new(), "Device::contexts"),
                 demands <- new_mutex!(Demands::new(), "Device::demands"),
@@ -196,6 +200,21 @@ impl Device {
     /// Returns whether nobody is left to see what is done for it.
     pub(super) fn is_over(&self) -> bool {
         self.closed.load(Acquire) || self.failed.load(Acquire)
+    }
+
+    /// A source begins to show one of its primaries.
+    pub(super) fn begin_display(&self) {
+        self.displays.fetch_add(1, Full);
+    }
+
+    /// A source ceases to show one of its primaries.
+    pub(super) fn end_display(&self) {
+        self.displays.fetch_sub(1, Full);
+    }
+
+    /// Returns whether a source shows one of its primaries or is about to.
+    pub(crate) fn is_on_screen(&self) -> bool {
+        self.displays.load(Acquire) > 0
     }
 
     /// Refuses calls on a device that is in error.

@@ -77,6 +77,13 @@ pub(crate) enum Event {
         /// The new state.
         state: device::State,
     },
+    /// A source has gone over to what a call wanted.
+    Scanout {
+        /// The source.
+        source: u32,
+        /// Sequence number of the call.
+        sequence: u64,
+    },
     /// Records are lost, because nobody read them in time.
     Overflow {
         /// How many.
@@ -93,6 +100,8 @@ pub(crate) enum Kind {
     Trim,
     /// [`Event::DeviceState`].
     DeviceState,
+    /// [`Event::Scanout`].
+    Scanout,
 }
 
 /// The kinds of events that a client wants.
@@ -124,18 +133,17 @@ impl Event {
             Self::Budget { .. } => Some(Kind::Budget),
             Self::Trim { .. } => Some(Kind::Trim),
             Self::DeviceState { .. } => Some(Kind::DeviceState),
+            Self::Scanout { .. } => Some(Kind::Scanout),
             Self::Overflow { .. } => None,
         }
     }
-}
 
-impl Event {
     /// Returns what it is about, if it makes older events on the same topic worthless.
     fn topic(&self) -> Option<(Kind, Group)> {
         match self {
             Self::Budget { group, .. } => Some((Kind::Budget, *group)),
             Self::Trim { group, .. } => Some((Kind::Trim, *group)),
-            Self::DeviceState { .. } | Self::Overflow { .. } => None,
+            Self::DeviceState { .. } | Self::Scanout { .. } | Self::Overflow { .. } => None,
         }
     }
 }

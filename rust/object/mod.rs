@@ -13,6 +13,7 @@
 //! handle, submission, command, mapping -> Hold -> Allocation -> Device -> Client -> Adapter
 //! Context -> Device;  PagingQueue -> Device, Fence;  Submission -> Context, Holds, Fences
 //! Worker -> Adapter (until it is out of service)
+//! Adapter -> Source -> Hold, Client (while it shows something)
 //! ```
 //!
 //! Registries, the order of use and the contexts of a device point back; each of them is cleared when
@@ -61,6 +62,7 @@ mod presence;
 pub(crate) mod registry;
 pub(crate) mod residence;
 pub(crate) mod residency;
+pub(crate) mod scanout;
 mod scheduler;
 pub(crate) mod segment;
 pub(crate) mod statistics;

@@ -64,10 +64,12 @@ use crate::{
     },
 };
 
+mod display;
 mod failing;
 mod moves;
 mod relocation;
 
+pub(super) use self::display::Room;
 use self::failing::Failing;
 
 /// What `Adapter::residency` protects beside the residency of each allocation.
@@ -156,6 +158,15 @@ impl Behalf {
             Behalf::Command { .. } => Use::Asked,
         }
     }
+}
+
+/// Who will read the physical addresses of what is brought in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reader {
+    /// Engines, if the allocation was created for it.
+    Engines,
+    /// A display as well.
+    Display,
 }
 
 impl Residency {
@@ -251,6 +262,7 @@ pub(super) struct Mover<'a> {
     pub(super) builder: &'a mut Builder,
     pub(super) cause: trace::Cause,
     pub(super) behalf: Behalf,
+    pub(super) reader: Reader,
     pub(super) paged: Paged,
 }
 
@@ -320,14 +332,18 @@ impl Mover<'_> {
         Err(refusal)
     }
 
+    /// Returns whether it needs a range of the aperture when it is resident in system memory.
+    fn needs_range(&self, allocation: &Allocation) -> bool {
+        allocation.is_physical() || self.reader == Reader::Display
+    }
+
     /// Takes a free place in one segment.
     fn take(&mut self, allocation: &Allocation, choice: Choice) -> Option<Location> {
         let shape = allocation.shape();
+        let needs_range = self.needs_range(allocation);
         let segment = self.residency.segment_mut(choice.segment)?;
         match segment.kind {
-            SegmentKind::Aperture if shape.contiguity == Contiguity::Loose => {
-                Some(Location::System)
-            }
+            SegmentKind::Aperture if !needs_range => Some(Location::System),
             SegmentKind::Aperture => segment.take(&shape, choice.from).map(Location::Aperture),
             SegmentKind::Memory => segment
                 .take(&shape, choice.from)

@@ -51,7 +51,8 @@ use crate::{
         allocation::{
             Access,
             Allocation,
-            Hold, //
+            Hold,
+            Write, //
         },
         context::Context,
         fence::{
@@ -71,6 +72,7 @@ pub(crate) use crate::policy::patching::{
 };
 
 /// A fence and a value.
+#[derive(Clone)]
 pub(crate) struct Point {
     /// The fence.
     pub(crate) fence: Arc<Fence>,
@@ -261,16 +263,27 @@ pub(super) struct Need {
     /// How the commands use it; [`None`] if they do not, and it has to be there all the same.
     access: Option<Access>,
     paged_in: Atomic<bool>,
+    /// That it writes a primary, for the sources that are going to show it.
+    _write: Option<Write>,
 }
 
 impl Need {
     /// Returns a need.
-    pub(super) fn new(hold: Hold, access: Option<Access>) -> Self {
-        Self {
+    ///
+    /// # Errors
+    ///
+    /// - `ENOMEM`: no memory.
+    pub(super) fn new(hold: Hold, access: Option<Access>) -> Result<Self> {
+        let write = match access {
+            Some(Access::Write) => Write::begin(hold.allocation())?,
+            _ => None,
+        };
+        Ok(Self {
             hold,
             access,
             paged_in: Atomic::new(false),
-        }
+            _write: write,
+        })
     }
 
     /// Returns the allocation.

@@ -162,6 +162,7 @@ fn description(size: u64, flags: Flags) -> Description {
         segments: 0b10,
         preferred: 0,
         priority: 3,
+        picture: None,
     }
 }
 
@@ -362,6 +363,7 @@ mod suite {
                 segments: 0b10,
                 preferred: 0,
                 priority: 3,
+                picture: None,
             };
             list.push(
                 allocation::create(&fixture.device, &description)?,

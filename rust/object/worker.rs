@@ -2,9 +2,9 @@
 
 //! The worker: one ordered work item per adapter that carries out memory requests.
 //!
-//! Three kinds of request reach it: commands of paging queues, submissions that are next on their
-//! context, and allocations that ask for attention (their claims or references are gone, or the CPU
-//! wants to touch them out of reach). It carries out each in turn: a request that must wait for
+//! Four kinds of request reach it: commands of paging queues, submissions that are next on their
+//! context, switches of display sources, and allocations that ask for attention (their claims or
+//! references are gone, or the CPU wants to touch them out of reach). It carries out each in turn: a request that must wait for
 //! running work is left in its place and tried again when something has completed, and holds up only
 //! what comes behind it on its own queue (RES-9). The worker never waits for anything but a free
 //! paging buffer, and never allocates.
@@ -64,11 +64,13 @@ use crate::{
             Behalf,
             Mover,
             Paged,
+            Reader,
             Refusal,
             Residency, //
         },
         residence::Wish,
         residency::Urgency,
+        scanout::Stage,
         scheduler,
         submission::{
             Need,
@@ -77,7 +79,10 @@ use crate::{
     },
 };
 
+mod inbox;
 mod unplaced;
+
+use self::inbox::Inbox;
 
 /// The worker of an adapter.
 #[pin_data]
@@ -99,16 +104,6 @@ impl_has_work! {
     impl HasWork<Self> for Worker { self.work }
 }
 
-/// What has arrived.
-struct Inbox {
-    /// Commands by priority, [`Priority::Low`] first.
-    commands: [List<Command>; 3],
-    submissions: List<Submission>,
-    attention: List<Allocation>,
-    /// Commands that are done.
-    finished: List<Command>,
-}
-
 /// What the worker has before it.
 pub(super) struct Desk {
     /// Commands by priority, each list in the order of arrival.
@@ -120,6 +115,8 @@ pub(super) struct Desk {
     pub(super) prepared: List<Submission>,
     /// Allocations whose last operations are outstanding.
     departing: List<Allocation>,
+    /// Switches of display sources.
+    pub(super) stage: Stage,
     pub(super) builder: Builder,
     /// Completion values given out, per node.
     pub(super) node_fences: KVec<u64>,
@@ -139,22 +136,17 @@ impl Worker {
             submissions: List::new(),
             prepared: List::new(),
             departing: List::new(),
+            stage: Stage::new(),
             builder: Builder::new()?,
             node_fences: KVec::from_elem(0, nodes, GFP_KERNEL)?,
             pass: 0,
-        };
-        let inbox = Inbox {
-            commands: [const { List::new() }; 3],
-            submissions: List::new(),
-            attention: List::new(),
-            finished: List::new(),
         };
         let queue = OrderedQueue::new(c"vidmm-worker")?;
         Arc::pin_init(
             pin_init!(Self {
                 queue,
                 held: Atomic::new(false),
-                inbox <- new_spinlock!(inbox, "Worker::inbox"),
+                inbox <- new_spinlock!(Inbox::new(), "Worker::inbox"),
                 desk <- new_mutex!(desk, "Worker::desk"),
                 adapter <- new_spinlock!(None, "Worker::adapter"),
                 work <- new_work!("Worker::work"),
@@ -193,35 +185,6 @@ impl Worker {
         self.held.load(Acquire)
     }
 
-    /// Hands a command over. The caller kicks.
-    pub(super) fn push_command(this: &Arc<Self>, command: ListArc<Command>) {
-        let priority = command.queue().priority();
-        let mut inbox = this.inbox.lock();
-        if let Some(commands) = inbox.commands.get_mut(priority.index()) {
-            commands.push_back(command);
-        }
-    }
-
-    /// Takes a command that is done, to drop it. The caller kicks.
-    pub(super) fn retire_command(&self, command: ListArc<Command>) {
-        self.inbox.lock().finished.push_back(command);
-    }
-
-    /// Hands over a submission that is next on its context.
-    pub(super) fn push_submission(this: &Arc<Self>, submission: ListArc<Submission>) {
-        this.inbox.lock().submissions.push_back(submission);
-        Self::kick(this);
-    }
-
-    /// Asks the worker to look at an allocation.
-    pub(super) fn attend(this: &Arc<Self>, allocation: &Arc<Allocation>) {
-        // An allocation that is on the list already will be looked at anyway.
-        if let Some(entry) = ListArc::try_from_arc_or_drop(allocation.clone()) {
-            this.inbox.lock().attention.push_back(entry);
-        }
-        Self::kick(this);
-    }
-
     /// Runs `task` in the place of the worker: nothing else is decided meanwhile. For debug
     /// commands.
     pub(super) fn in_place<R>(
@@ -245,6 +208,7 @@ impl Worker {
         self.attend_all(adapter, desk);
         self.take_in(desk);
         desk.depart(adapter);
+        desk.serve_sources(adapter);
         for priority in [Priority::High, Priority::Normal, Priority::Low] {
             desk.serve_commands(adapter, priority);
             if priority == Priority::High {
@@ -264,6 +228,7 @@ impl Worker {
             waiting.push_all_back(arrived);
         }
         arrived.push_all_back(&mut inbox.submissions);
+        desk.stage.take_in(&mut inbox.switches);
         drop(inbox);
         drop(finished);
         while let Some(submission) = arrived.pop_front() {
@@ -311,7 +276,8 @@ impl Desk {
         self.pass
     }
 
-    fn mover<'a>(
+    /// Returns the worker at work on `residency`.
+    pub(super) fn mover<'a>(
         &'a mut self,
         adapter: &'a Adapter,
         residency: &'a mut Residency,
@@ -324,12 +290,13 @@ impl Desk {
             builder: &mut self.builder,
             cause,
             behalf: Behalf::Work,
+            reader: Reader::Engines,
             paged: Paged::default(),
         }
     }
 
     /// Puts allocations whose rank has fallen where they belong.
-    fn resort(&mut self, adapter: &Adapter) {
+    pub(super) fn resort(&mut self, adapter: &Adapter) {
         while let Some(allocation) = adapter.sunk().pop() {
             adapter.residency().lock().rerank(&allocation);
         }
@@ -517,8 +484,8 @@ impl Desk {
         let runs = list
             .clone()
             .enumerate()
-            .filter(|(_, one)| one.is_physical());
-        let loose = list.enumerate().filter(|(_, one)| !one.is_physical());
+            .filter(|(_, one)| one.is_contiguous());
+        let loose = list.enumerate().filter(|(_, one)| !one.is_contiguous());
         let order = Iterator::chain(runs, loose);
         for (count, (index, one)) in order.clone().enumerate() {
             self.resort(adapter);

@@ -16,6 +16,7 @@
 //! | [`eviction`] | who leaves |
 //! | [`host_aperture`] | who has the pages of a CPU window, who gives one up |
 //! | [`budget`] | how much each user of a segment group may keep |
+//! | [`picture`] | how the picture of a primary lies in its memory |
 //! | [`residency`] | could all of this be in memory at once |
 //! | [`patching`] | is every operand covered, inside its allocation and bound |
 //! | [`splitting`] | is there room at each place where a buffer may be cut |
@@ -44,6 +45,7 @@ pub mod heap_sort;
 pub mod host_aperture;
 mod patch_list;
 pub mod patching;
+pub mod picture;
 pub mod placement;
 mod preference;
 pub mod residency;

@@ -16,7 +16,9 @@ use crate::{
             Description,
             Flag,
             Flags,
-            Hold, //
+            Format,
+            Hold,
+            Picture, //
         },
         device::Device,
         residence::Location, //
@@ -56,6 +58,7 @@ use super::{
 const FLAGS_KNOWN: u32 = abi::ALLOC_CPU_VISIBLE
     | abi::ALLOC_ACCESSED_PHYSICALLY
     | abi::ALLOC_READ_ONLY
+    | abi::ALLOC_PRIMARY
     | abi::ALLOC_PINNED;
 
 argument! {
@@ -78,7 +81,8 @@ argument! {
 ///
 /// # Errors
 ///
-/// - `EOPNOTSUPP`: a flag, a kind of caching or a segment list whose feature is not there.
+/// - `EOPNOTSUPP`: a flag, a kind of caching or a segment list whose feature is not there, or an
+///   unknown format of pixels.
 /// - `EINVAL`: a field that does not apply is not zero, or what [`allocation::create`] says.
 /// - `ENOENT`: no such device.
 /// - `EIO`, `ENODEV`: the device is in error, or gone.
@@ -132,6 +136,7 @@ fn create_one<'a>(
     info.mmap_span = span;
     info.slot_stride = span;
     info.busy_offset = 0;
+    info.pitch = hold.primary().map_or(0, |primary| primary.picture().pitch);
     Ok(Publication::new(
         file.client(),
         reservation,
@@ -147,7 +152,9 @@ fn check_known(info: &AllocInfo) -> Result {
         info.caching,
         abi::ALLOC_CACHING_DEFAULT | abi::ALLOC_CACHING_WRITE_BACK
     );
+    let shown = info.flags & abi::ALLOC_PRIMARY != 0 && info.format != 0;
     if info.flags & !FLAGS_KNOWN != 0
+        || (shown && Format::from_code(info.format).is_none())
         || !writes_where_it_reads
         || info.evict_segments != 0
         || !caching
@@ -159,8 +166,13 @@ fn check_known(info: &AllocInfo) -> Result {
 
 /// Refuses fields that do not apply.
 fn check_applicable(info: &AllocInfo) -> Result {
-    let primary = [info.width, info.height, info.pitch, info.format];
-    if info.rename_max != 0 || info.user_addr != 0 || primary != [0; 4] {
+    let picture = [info.width, info.height, info.pitch, info.format];
+    let applies = match info.flags & abi::ALLOC_PRIMARY {
+        0 => picture == [0; 4],
+        // Its pitch may be left to us, and how pixels lie may not.
+        _ => info.format != 0,
+    };
+    if info.rename_max != 0 || info.user_addr != 0 || !applies {
         return Err(EINVAL);
     }
     if info.priority > abi::ALLOC_PRIORITY_MAXIMUM {
@@ -183,6 +195,7 @@ fn describe(info: &AllocInfo) -> Description {
         Flag::CpuVisible,
         Flag::AccessedPhysically,
         Flag::ReadOnly,
+        Flag::Primary,
         Flag::Pinned,
     ] {
         // CAST: the number of a variant.
@@ -200,6 +213,12 @@ fn describe(info: &AllocInfo) -> Description {
             0 => abi::ALLOC_PRIORITY_NORMAL,
             priority => priority,
         },
+        picture: Format::from_code(info.format).map(|format| Picture {
+            width: info.width,
+            height: info.height,
+            pitch: info.pitch,
+            format,
+        }),
     }
 }
 
@@ -245,6 +264,7 @@ fn describe_state(handle: u32, allocation: &Allocation) -> AllocState {
     let pinned = allocation.flags().contains(Flag::Pinned);
     let flags = [
         (pinned, abi::ALLOC_STATE_PINNED),
+        (allocation.is_on_screen(), abi::ALLOC_STATE_ON_SCREEN),
         (dirty, abi::ALLOC_STATE_GPU_DIRTY),
         (allocation.is_locked(), abi::ALLOC_STATE_LOCKED),
         (allocation.is_busy(), abi::ALLOC_STATE_BUSY),

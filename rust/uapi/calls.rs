@@ -28,6 +28,7 @@ use super::{
     paging_queue,
     query,
     residency,
+    scanout,
     submission, //
 };
 
@@ -97,6 +98,7 @@ static LINES: [Line; NUMBERS] = {
     lines[at(nr::FENCE_SIGNAL)] =
         ioctl!(FenceSignal, abi::FENCE_SIGNAL_ALLOW_REWIND, fence::signal);
     lines[at(nr::FENCE_WAIT)] = ioctl!(FenceWait, abi::FENCE_WAIT_ANY, fence::wait);
+    lines[at(nr::SCANOUT)] = ioctl!(Scanout, abi::SCANOUT_TEST, scanout::scanout);
     lines
 };
 

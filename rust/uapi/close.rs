@@ -55,7 +55,7 @@ argument! {
 /// # Errors
 ///
 /// - `ENOENT`: no such object, or named twice.
-/// - `EBUSY`: a paging fence without its queue.
+/// - `EBUSY`: a paging fence without its queue; a primary on screen, or its device.
 /// - `EINTR`: a signal while waiting for work and storage to go; the names are dropped.
 ///
 /// Requirements: RES-24, RES-25.

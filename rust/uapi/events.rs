@@ -50,10 +50,11 @@ const fn bit(number: u32) -> u64 {
 const KNOWN: u64 = (1 << abi::EVENT_SCANOUT) - 1;
 
 /// Types of events that can be asked for, and what they are.
-const KINDS: [(u64, Kind); 3] = [
+const KINDS: [(u64, Kind); 4] = [
     (bit(abi::EVENT_BUDGET), Kind::Budget),
     (bit(abi::EVENT_TRIM), Kind::Trim),
     (bit(abi::EVENT_DEVICE_STATE), Kind::DeviceState),
+    (bit(abi::EVENT_SCANOUT), Kind::Scanout),
 ];
 
 /// Subscribes to events, or ends the subscription.
@@ -157,6 +158,12 @@ fn encode(record: &Record) -> abi::Event {
             r#type: abi::EVENT_DEVICE_STATE,
             object: device,
             code: device::number(state),
+            ..event
+        },
+        Event::Scanout { source, sequence } => abi::Event {
+            r#type: abi::EVENT_SCANOUT,
+            object: source,
+            a: sequence,
             ..event
         },
         Event::Overflow { lost } => abi::Event {

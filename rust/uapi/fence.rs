@@ -126,6 +126,18 @@ pub(super) fn check_point(point: &Point) -> Result {
     Ok(())
 }
 
+/// Refuses to have a fence signalled that only the kernel signals.
+///
+/// # Errors
+///
+/// - `EACCES`: it is the fence of a paging queue or of a context.
+pub(super) fn check_signal(point: &submission::Point) -> Result {
+    match point.fence.purpose() {
+        Purpose::Client { .. } => Ok(()),
+        Purpose::Paging | Purpose::Progress => Err(EACCES),
+    }
+}
+
 /// Points whose fences have been looked up.
 enum Points {
     /// Only one: needs no memory.

@@ -30,7 +30,8 @@ use crate::{
     object::{
         adapter::Adapter,
         client::Client,
-        events::Patience, //
+        events::Patience,
+        scanout, //
     },
 };
 
@@ -79,6 +80,7 @@ impl FileOperations for File {
     }
 
     fn release(self, _file: &fs::File) {
+        scanout::desert(&self.client);
         self.handles.close_all(|object| object.close(&self.client));
         self.client.close();
     }

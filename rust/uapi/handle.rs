@@ -108,6 +108,9 @@ pub(super) trait Entry: Sized {
 
     /// Returns the handle that is closed with it.
     fn follower(&self) -> Option<u32>;
+
+    /// Returns whether it cannot be closed as it is now.
+    fn is_busy(&self) -> bool;
 }
 
 /// Something that can be looked up.
@@ -256,7 +259,8 @@ impl<E: Entry> Table<E> {
     /// # Errors
     ///
     /// - `ENOENT`: as [`Self::get`].
-    /// - `EBUSY`: it can only be closed together with another one, which is not in the list.
+    /// - `EBUSY`: it can only be closed together with another one, which is not in the list, or is
+    ///   busy.
     pub(super) fn close(&self, handles: &[u32], mut closed: impl FnMut(E)) -> Result<(), Refused> {
         if let [handle] = *handles {
             return self
@@ -277,7 +281,7 @@ impl<E: Entry> Table<E> {
         let slots = self.slots.lock();
         let entry = slots.find(key).ok_or(ENOENT)?;
         entry.kind().key(handle).ok_or(ENOENT)?;
-        if entry.leader().is_some() {
+        if entry.leader().is_some() || entry.is_busy() {
             return Err(EBUSY);
         }
         drop(slots);
@@ -291,7 +295,7 @@ impl<E: Entry> Table<E> {
     fn check(&self, handles: &[u32]) -> Result<(), Refused> {
         let _one_at_a_time = self.checking.lock();
         let (refused, named) = match self.name_all(handles) {
-            Ok(()) => match self.check_leaders(handles) {
+            Ok(()) => match self.check_states(handles) {
                 Ok(()) => return Ok(()),
                 Err(refused) => (refused, handles.len()),
             },
@@ -324,12 +328,15 @@ impl<E: Entry> Table<E> {
         Ok(())
     }
 
-    fn check_leaders(&self, handles: &[u32]) -> Result<(), Refused> {
+    fn check_states(&self, handles: &[u32]) -> Result<(), Refused> {
         let mut index = 0;
         for batch in handles.chunks(BATCH) {
             let slots = self.slots.lock();
             for &handle in batch {
                 let entry = slots.find(Key::from_handle(handle));
+                if entry.is_some_and(Entry::is_busy) {
+                    return Err(Refused::at(index, EBUSY));
+                }
                 if let Some(leader) = entry.and_then(Entry::leader) {
                     if !slots.is_named(Key::from_handle(leader).index) {
                         return Err(Refused::at(index, EBUSY));

@@ -33,4 +33,5 @@ mod name;
 mod paging_queue;
 mod query;
 mod residency;
+mod scanout;
 mod submission;

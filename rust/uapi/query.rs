@@ -52,13 +52,15 @@ use super::{
     },
     file::File,
     handle,
-    list, //
+    list,
+    scanout, //
 };
 
 /// Features that every adapter has.
 const FEATURES: u64 = abi::FEATURE_PATCHED
     | abi::FEATURE_BUDGET_EVENTS
     | abi::FEATURE_ACCESSED_PHYSICALLY
+    | abi::FEATURE_SCANOUT
     | abi::FEATURE_STATUS_PAGE;
 /// Ticks of the clock of the software engine, which is CLOCK_MONOTONIC.
 const GPU_HZ: u64 = 1_000_000_000;
@@ -87,6 +89,7 @@ pub(super) fn query(file: &File, argument: &mut Query) -> Result<Answered> {
         abi::QUERY_IOCTL => answer(file, argument, ioctl),
         abi::QUERY_LIMITS => answer_one(argument, limits),
         abi::QUERY_CLOCK => answer_one(argument, clock),
+        abi::QUERY_SOURCE => answer(file, argument, scanout::describe),
         abi::QUERY_CLIENT => answer_one(argument, || client(file)),
         _ => Err(EOPNOTSUPP),
     }

@@ -15,7 +15,6 @@ use crate::{
             Hold, //
         },
         context::Context,
-        fence::Purpose,
         submission::{
             self,
             Accepted,
@@ -305,13 +304,8 @@ fn decode_element(element: &SubmitAlloc, hold: Option<Hold>) -> Named {
 
 fn resolve_signals(file: &File, points: &[abi::Point]) -> Result<KVVec<Point>, Refused> {
     let signals = fence::get_points(file, points)?;
-    let of_the_kernel = signals
-        .iter()
-        .position(|point| !matches!(point.fence.purpose(), Purpose::Client { .. }));
-    match of_the_kernel {
-        Some(index) => Err(Refused::at(index, EACCES)),
-        None => Ok(signals),
-    }
+    list::check_each(&signals, fence::check_signal)?;
+    Ok(signals)
 }
 
 fn decode_kind(kind: u32) -> Result<PatchKind> {

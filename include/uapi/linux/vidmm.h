@@ -2325,7 +2325,8 @@ struct vidmm_fence_wait {
  * Bits of ``flags`` in &struct vidmm_scanout.
  *
  * %VIDMM_SCANOUT_TEST
- *   Checks only; neither waits nor signals.
+ *   Checks only; neither waits nor signals, and ``sequence`` is that of the last
+ *   accepted call.
  */
 #define VIDMM_SCANOUT_TEST			(1U << 0)
 
@@ -2342,6 +2343,8 @@ struct vidmm_fence_wait {
  *
  * Makes a primary the one to show on a source: it is brought into a segment
  * with %VIDMM_SEGMENT_SCANOUT, does not move, and is released when replaced.
+ * The call returns when the primary has its place; it waits, until a signal
+ * comes, for the switch before it on the same source.
  * Showing the same one again is accepted and moves nothing. Work that writes a
  * primary is ordered against the switch by the kernel. The client that first
  * shows something on a source owns it until it blanks it or is closed.

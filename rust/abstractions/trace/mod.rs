@@ -32,6 +32,7 @@ pub use self::words::{
     Operation,
     Origin,
     Prepared,
+    Shown,
     State,
     Waiting,
     Where, //
@@ -332,6 +333,16 @@ events! {
         context: u64,
         /// What becomes of the wait.
         action: Waiting,
+    }
+
+    /// A source begins or ceases to show a primary.
+    scanout => Scanout(32) {
+        /// The primary.
+        allocation: u64,
+        /// Where it lies.
+        place: Place,
+        /// Which of the two.
+        action: Shown,
     }
 
     /// A device changes its state.

@@ -201,6 +201,14 @@ words! {
         /// `cancel`
         Cancel,
     }
+
+    /// What a source does with a primary.
+    Shown {
+        /// `start`
+        Start,
+        /// `stop`
+        Stop,
+    }
 }
 
 /// The state of a device, with the numbers of the interface.

@@ -24,6 +24,7 @@ use crate::{
     backend::{
         capabilities::{
             Segment,
+            SegmentFlag,
             SegmentKind, //
         },
         ObjectCall, //
@@ -52,7 +53,9 @@ use super::{
     Allocation,
     Flag,
     Flags,
-    Hold, //
+    Hold,
+    Picture,
+    Primary, //
 };
 
 /// What ALLOC_CREATE asks for.
@@ -70,20 +73,23 @@ pub(crate) struct Description {
     pub(crate) preferred: u64,
     /// 1 to 5.
     pub(crate) priority: u32,
+    /// What a primary shows.
+    pub(crate) picture: Option<Picture>,
 }
 
 /// Creates an allocation of `device`. Nothing is committed: no page is taken (RES-2).
 ///
 /// # Errors
 ///
-/// - `EINVAL`: size 0, an alignment that is no power of two, an unknown segment, segment 0, or a
-///   preference outside the set.
+/// - `EINVAL`: size 0, an alignment that is no power of two, an unknown segment, segment 0, a
+///   preference outside the set, or a picture that is empty, larger than the allocation, or of a
+///   pitch that is not aligned or below its lines.
 /// - `EOVERFLOW`: the size overflows when rounded.
 /// - `ENOSPC`: no permitted segment could ever hold it, or it may not move and would be out of
 ///   reach of the CPU wherever it may be; no mapping offset is left.
 /// - `ENOMEM`: no memory.
 ///
-/// Requirements: SEG-11, SEG-30.
+/// Requirements: SEG-11, SEG-21, SEG-24, SEG-30.
 pub(crate) fn create(device: &Arc<Device>, description: &Description) -> Result<Hold> {
     let adapter = device.adapter();
     let fitted = fit(adapter, description)?;
@@ -100,6 +106,7 @@ pub(crate) fn create(device: &Arc<Device>, description: &Description) -> Result<
     });
     let mapping_start = token.as_ref().map_or(0, Token::start);
     let nodes = EntryNodes::new()?;
+    let primary = fitted.picture.map(Primary::new).transpose()?;
     let object_id = adapter.next_number();
     let process = client.id();
     let presence = Presence::new(
@@ -123,6 +130,7 @@ pub(crate) fn create(device: &Arc<Device>, description: &Description) -> Result<
             segments: fitted.segments,
             preferred: description.preferred,
             priority: description.priority,
+            primary,
             payer: MemoryCgroup::of_caller(),
             holds: Atomic::new(1),
             readers: Atomic::new(0),
@@ -161,6 +169,7 @@ struct Fitted {
     size: u64,
     align: u64,
     segments: u32,
+    picture: Option<Picture>,
 }
 
 /// Checks a description and rounds it to what the permitted segments can hold.
@@ -170,6 +179,11 @@ fn fit(adapter: &Adapter, description: &Description) -> Result<Fitted> {
     if description.size == 0 || (align != 0 && !align.is_power_of_two()) {
         return Err(EINVAL);
     }
+    let picture = description
+        .picture
+        .map(|picture| picture.lay_out(capabilities.picture.pitch_align, description.size))
+        .transpose()
+        .map_err(|_| EINVAL)?;
     let all = capabilities
         .segments
         .iter()
@@ -200,7 +214,9 @@ fn fit(adapter: &Adapter, description: &Description) -> Result<Fitted> {
     if size > i64::MAX.unsigned_abs() {
         return Err(EOVERFLOW);
     }
-    let contiguous = description.flags.contains(Flag::AccessedPhysically);
+    // A display reads one run, in a memory segment or of the aperture (SEG-21, SEG-22).
+    let flags = description.flags;
+    let contiguous = flags.contains(Flag::AccessedPhysically) || flags.contains(Flag::Primary);
     let demand = Demand {
         bytes: size,
         mask: segments,
@@ -214,13 +230,18 @@ fn fit(adapter: &Adapter, description: &Description) -> Result<Fitted> {
         size,
         align: align.max(granule),
         segments,
+        picture,
     })
 }
 
 /// Returns whether an allocation with these properties can do in `segment` what it is made for.
 fn serves(segment: &Segment, flags: Flags) -> bool {
-    // What never moves cannot come where the CPU reaches it when it is touched.
-    let stationary = flags.contains(Flag::Pinned);
+    if flags.contains(Flag::Primary) && !segment.flags.contains(SegmentFlag::Scanout) {
+        return false;
+    }
+    // What never moves, or not while it is shown, cannot come where the CPU reaches it when it is
+    // touched.
+    let stationary = flags.contains(Flag::Pinned) || flags.contains(Flag::Primary);
     let reachable = segment.kind == SegmentKind::Aperture || segment.cpu_window > 0;
     !stationary || !flags.contains(Flag::CpuVisible) || reachable
 }

@@ -20,6 +20,11 @@ impl Failing {
         self.moves = count;
     }
 
+    /// Returns whether a search would find nothing; the count stays.
+    pub(super) fn has_place(&self) -> bool {
+        self.places > 0
+    }
+
     /// Returns whether the search that begins finds nothing.
     pub(super) fn takes_place(&mut self) -> bool {
         take(&mut self.places)

@@ -185,11 +185,11 @@ impl Mover<'_> {
                 usage.add(Sum::Evictions, 1);
                 usage.sub(Sum::Resident(id), size);
             }
-            Location::Aperture(chain) => self.unmap_range(allocation, &mut residence, chain, why),
-            Location::System => {
-                self.residency.system_bytes -= size;
-                usage.sub(Sum::Resident(SegmentId::SYSTEM), size);
+            Location::Aperture(chain) => {
+                self.unmap_range(allocation, &mut residence, chain, why);
+                self.leave_system(allocation);
             }
+            Location::System => self.leave_system(allocation),
             Location::Nowhere => {}
         }
         residence.wanted = false;
@@ -315,19 +315,26 @@ impl Mover<'_> {
                 }
                 usage.sub(Sum::Resident(id), size);
             }
-            Location::Aperture(chain) => self.unmap_range(allocation, &mut residence, chain, why),
-            Location::System => {
-                self.residency.system_bytes -= size;
-                usage.sub(Sum::Resident(SegmentId::SYSTEM), size);
+            Location::Aperture(chain) => {
+                self.unmap_range(allocation, &mut residence, chain, why);
+                self.leave_system(allocation);
             }
+            Location::System => self.leave_system(allocation),
             Location::Nowhere => {}
         }
         residence.content = Content::Empty;
         residence.settled = residence.settled.max(self.builder.settles(self.line));
     }
 
-    /// Takes an allocation out of the aperture.
-    fn unmap_range(
+    /// Takes an allocation off the books of system memory.
+    fn leave_system(&mut self, allocation: &Allocation) {
+        let usage = allocation.device().client().usage();
+        self.residency.system_bytes -= allocation.size();
+        usage.sub(Sum::Resident(SegmentId::SYSTEM), allocation.size());
+    }
+
+    /// Takes an allocation out of the aperture; it is still in system memory.
+    pub(super) fn unmap_range(
         &mut self,
         allocation: &Allocation,
         residence: &mut Residence,
@@ -351,8 +358,6 @@ impl Mover<'_> {
             segment.give(chain);
         }
         usage.sub(Sum::Resident(id), size);
-        self.residency.system_bytes -= size;
-        usage.sub(Sum::Resident(SegmentId::SYSTEM), size);
     }
 
     /// Gives back a place that was taken and is not used.

@@ -103,6 +103,15 @@ impl Entry for Object {
             _ => None,
         }
     }
+
+    /// What is on screen has to be replaced before it can go (SCANOUT).
+    fn is_busy(&self) -> bool {
+        match self {
+            Self::Device(device) => device.is_on_screen(),
+            Self::Allocation(allocation) => allocation.is_on_screen(),
+            _ => false,
+        }
+    }
 }
 
 impl Named<Object> for Arc<Device> {

@@ -24,6 +24,7 @@ mod suite {
         number: u32,
         leader: Option<u32>,
         follower: Option<u32>,
+        busy: bool,
     }
 
     impl Item {
@@ -33,6 +34,7 @@ mod suite {
                 number,
                 leader: None,
                 follower: None,
+                busy: false,
             }
         }
     }
@@ -48,6 +50,10 @@ mod suite {
 
         fn follower(&self) -> Option<u32> {
             self.follower
+        }
+
+        fn is_busy(&self) -> bool {
+            self.busy
         }
     }
 
@@ -301,6 +307,19 @@ mod suite {
         assert_eq!(close(&table, &[fence]), Err(Refused::at(0, EBUSY)));
         assert_eq!(close(&table, &[other, fence]), Err(Refused::at(1, EBUSY)));
         assert_eq!(close(&table, &[fence, queue]), Ok(2));
+        assert_eq!(close(&table, &[other]), Ok(1));
+        Ok(())
+    }
+
+    #[test]
+    fn busy_one_keeps_the_list_open() -> Result {
+        let table = table()?;
+        let mut item = Item::new(Kind::Allocation, 0);
+        item.busy = true;
+        let busy = add(&table, item, None)?;
+        let other = allocation(&table, 1)?;
+        assert_eq!(close(&table, &[busy]), Err(Refused::at(0, EBUSY)));
+        assert_eq!(close(&table, &[other, busy]), Err(Refused::at(1, EBUSY)));
         assert_eq!(close(&table, &[other]), Ok(1));
         Ok(())
     }

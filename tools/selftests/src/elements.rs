@@ -63,7 +63,7 @@ pub const ALLOC_INFO: Element = Element {
     fields: fields!(AllocInfo {
         size: In,
         align: In,
-        flags: Flags(0x213),
+        flags: Flags(0x233),
         handle: Out,
         read_segments: In,
         write_segments: In,

@@ -94,6 +94,12 @@ pub fn wait_readable(client: &Client) {
 /// Puts a new device of a client in error, and returns its handle.
 pub fn fail_a_device(client: &Client) -> u32 {
     let device = client.create_device();
+    fail(client, device);
+    device
+}
+
+/// Puts a device of a client in error.
+pub fn fail(client: &Client, device: u32) {
     let mode = abi::CONTEXT_MODE_PATCHED_EXPLICIT;
     let context = client.create_context_of_mode(device, PHYSICAL_NODE, mode);
     let allocation = client.create(device, physical(4096, SYSTEM));
@@ -103,5 +109,4 @@ pub fn fail_a_device(client: &Client) -> u32 {
         .try_submit(client, context.handle)
         .expect_err("it is not on the residency list");
     assert_eq!(refusal.errno, libc::EINVAL);
-    device
 }

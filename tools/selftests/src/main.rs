@@ -24,6 +24,7 @@ mod commands;
 mod debugfs;
 #[allow(unsafe_code)]
 mod descriptor;
+mod display;
 mod effort;
 mod elements;
 mod events;

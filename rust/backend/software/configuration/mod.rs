@@ -23,6 +23,7 @@ use crate::{
         Capabilities,
         Node,
         NodeKind,
+        PictureLimits,
         Segment,
         SegmentKind,
         Translation,
@@ -40,6 +41,13 @@ const MOST_SLOTS: u32 = 1 << 24;
 
 /// The most display sources.
 const MOST_SOURCES: u32 = 16;
+
+/// What the display sources can show: they only keep books, so this is what displays can.
+const PICTURE: PictureLimits = PictureLimits {
+    pitch_align: 64,
+    width: 16384,
+    height: 16384,
+};
 
 /// The largest paging buffer.
 const LARGEST_PAGING_BUFFER: u64 = 1 << 20;
@@ -91,6 +99,7 @@ impl Configuration {
             capabilities: Capabilities {
                 patch_slots: patch_slots(parameters, &nodes)?,
                 paging_buffer_bytes: paging_buffer(parameters)?,
+                picture: PICTURE,
                 sources: at_most(parameters.sources.unwrap_or(2), MOST_SOURCES)?,
                 segments,
                 nodes,

@@ -206,7 +206,6 @@ fn flags_of_later_stages_are_not_supported() {
     for flag in [
         abi::ALLOC_RENAMABLE,
         abi::ALLOC_USER_MEMORY,
-        abi::ALLOC_PRIMARY,
         abi::ALLOC_TILE_POOL,
         abi::ALLOC_SHAREABLE,
         abi::ALLOC_SWAPPABLE,

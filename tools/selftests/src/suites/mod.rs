@@ -42,6 +42,7 @@ pub mod paging_queue;
 pub mod patch_list;
 pub mod pinned;
 pub mod placement_matrix;
+pub mod primary;
 pub mod query;
 pub mod queue_life;
 pub mod random_model;
@@ -49,6 +50,9 @@ pub mod registration;
 pub mod relocation;
 pub mod residency;
 pub mod residency_list;
+pub mod scanout;
+pub mod scanout_calls;
+pub mod scanout_order;
 pub mod segment;
 pub mod soak;
 pub mod statistics;
@@ -83,6 +87,12 @@ pub const ALL: &[&Suite] = &[
     &host_memory::SUITE,
     &pinned::SUITE,
     &pinned::REACH_SUITE,
+    &primary::SUITE,
+    &primary::BLIND_SUITE,
+    &scanout::SUITE,
+    &scanout_calls::SUITE,
+    &scanout_calls::LOAD_SUITE,
+    &scanout_order::SUITE,
     &paging_queue::SUITE,
     &paging::SUITE,
     &paging_buffer::SUITE,
