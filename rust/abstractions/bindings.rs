@@ -8,6 +8,7 @@
 //!
 //! C headers: [`include/linux/cma.h`](srctree/include/linux/cma.h),
 //! [`include/linux/dma-map-ops.h`](srctree/include/linux/dma-map-ops.h),
+//! [`include/linux/shmem_fs.h`](srctree/include/linux/shmem_fs.h),
 //! [`include/linux/crc32c.h`](srctree/include/linux/crc32c.h).
 
 // Empty lock types of the kernel make its structures "improper".
@@ -64,4 +65,16 @@ extern "C" {
         group: *mut bindings::mem_cgroup,
     ) -> *mut bindings::mem_cgroup;
     pub(super) fn vidmm_mem_cgroup_put(group: *mut bindings::mem_cgroup);
+
+    /// Returns a page of a tmpfs file, read back from swap if need be, with a reference.
+    pub(super) fn shmem_read_mapping_page_gfp(
+        mapping: *mut bindings::address_space,
+        index: ffi::c_ulong,
+        flags: bindings::gfp_t,
+    ) -> *mut bindings::page;
+
+    pub(super) fn vidmm_swap_file(name: *const ffi::c_char, bytes: i64) -> *mut bindings::file;
+    pub(super) fn vidmm_mapping_set_unevictable(mapping: *mut bindings::address_space);
+    pub(super) fn vidmm_mapping_clear_unevictable(mapping: *mut bindings::address_space);
+    pub(super) fn vidmm_pfn_to_folio(pfn: u64) -> *mut bindings::folio;
 }

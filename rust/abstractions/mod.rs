@@ -29,6 +29,7 @@ pub mod pages;
 pub mod params;
 pub mod poll;
 pub mod scheduling;
+pub mod shmem;
 pub mod trace;
 pub mod vm_area;
 pub mod wait_queue;

@@ -6,9 +6,11 @@
 
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
+#include <linux/pagemap.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/shmem_fs.h>
 
 u64 vidmm_page_to_pfn(const struct page *page);
 u64 vidmm_page_to_pfn(const struct page *page)
@@ -86,4 +88,28 @@ void vidmm_mem_cgroup_put(struct mem_cgroup *group);
 void vidmm_mem_cgroup_put(struct mem_cgroup *group)
 {
 	mem_cgroup_put(group);
+}
+
+struct file *vidmm_swap_file(const char *name, s64 bytes);
+struct file *vidmm_swap_file(const char *name, s64 bytes)
+{
+	return shmem_file_setup(name, bytes, mk_vma_flags(VMA_NORESERVE_BIT));
+}
+
+void vidmm_mapping_set_unevictable(struct address_space *mapping);
+void vidmm_mapping_set_unevictable(struct address_space *mapping)
+{
+	mapping_set_unevictable(mapping);
+}
+
+void vidmm_mapping_clear_unevictable(struct address_space *mapping);
+void vidmm_mapping_clear_unevictable(struct address_space *mapping)
+{
+	mapping_clear_unevictable(mapping);
+}
+
+struct folio *vidmm_pfn_to_folio(u64 pfn);
+struct folio *vidmm_pfn_to_folio(u64 pfn)
+{
+	return pfn_folio(pfn);
 }
