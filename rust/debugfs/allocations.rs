@@ -66,9 +66,10 @@ fn show_allocation(
         show_window(adapter, allocation, &residence, f)?;
         write!(
             f,
-            " content={} pins={} refs={} dirty={}",
+            " content={} pins={} kept={} refs={} dirty={}",
             content_word(residence.content()),
             residence.pins(),
+            residence.keepers(),
             residence.references(),
             u32::from(residence.gpu_dirty()),
         )?;

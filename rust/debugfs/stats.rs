@@ -52,6 +52,8 @@ pub(super) fn show(adapter: &Adapter, f: &mut fmt::Formatter<'_>) -> fmt::Result
         ("dummy_hits", statistics.dummy_hits),
         ("window_recycled", recycled),
         ("paging_completed", adapter.paging().completed()),
+        ("pages_swapped_in", adapter.swapped_in()),
+        ("pages_touched", adapter.touched_pages()),
     ];
     for (what, count) in counters {
         writeln!(f, "{what}: {count}")?;

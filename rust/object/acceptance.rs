@@ -229,7 +229,8 @@ fn commit(named: &[Named]) -> Result<Commitment, Refused> {
     let mut backings = KVVec::new();
     for (index, element) in named.iter().enumerate() {
         let Some(hold) = &element.hold else { continue };
-        let missing = hold.residence().lock().backing().is_none();
+        // Those that Linux may swap are pinned where the needs are listed.
+        let missing = !hold.is_swappable() && hold.residence().lock().backing().is_none();
         if missing {
             let backing = hold.take_backing()?;
             backings.push((index, backing), GFP_KERNEL_ACCOUNT)?;

@@ -94,6 +94,10 @@ pub(crate) struct Adapter {
     ends: Atomic<u64>,
     /// Goes up whenever room may have become free for somebody who found none.
     room: Atomic<u64>,
+    /// Pages of swappable allocations that are kept because the CPU has touched them.
+    touched_pages: Atomic<u64>,
+    /// Pages that were read back from swap.
+    swapped_in: Atomic<u64>,
     /// Whether no backing pages are given out, for tests.
     backing_withheld: Atomic<bool>,
     statistics: Arc<Statistics>,
@@ -194,6 +198,8 @@ impl Adapter {
                 submissions: Atomic::new(1),
                 ends: Atomic::new(0),
                 room: Atomic::new(1),
+                touched_pages: Atomic::new(0),
+                swapped_in: Atomic::new(0),
                 backing_withheld: Atomic::new(false),
                 statistics,
                 registries <- Registries::new(),
@@ -311,6 +317,28 @@ impl Adapter {
     /// Gives no backing pages out any more, or does again.
     pub(super) fn withhold_backing(&self, withheld: bool) {
         self.backing_withheld.store(withheld, Relaxed);
+    }
+
+    /// Changes how many pages are kept because the CPU has touched them. `Adapter::residency` is
+    /// locked, so that nobody else does.
+    pub(super) fn count_touched(&self, change: impl FnOnce(u64) -> u64) {
+        self.touched_pages
+            .store(change(self.touched_pages.load(Relaxed)), Relaxed);
+    }
+
+    /// Returns how many pages are kept because the CPU has touched them.
+    pub(crate) fn touched_pages(&self) -> u64 {
+        self.touched_pages.load(Relaxed)
+    }
+
+    /// Counts pages that were read back from swap.
+    pub(super) fn count_swapped_in(&self, pages: u64) {
+        self.swapped_in.fetch_add(pages, Relaxed);
+    }
+
+    /// Returns how many pages were read back from swap.
+    pub(crate) fn swapped_in(&self) -> u64 {
+        self.swapped_in.load(Relaxed)
     }
 
     /// Returns whether no backing pages are given out.

@@ -40,6 +40,7 @@ use kernel::{
 use crate::{
     abstractions::{
         memory_cgroup::MemoryCgroup,
+        shmem::SwapFile,
         trace, //
     },
     object::{
@@ -101,6 +102,8 @@ kernel::impl_flags!(
         ReadOnly = 1 << 4,
         /// It can be shown.
         Primary = 1 << 5,
+        /// Linux may swap the pages behind it while they are not needed.
+        Swappable = 1 << 8,
         /// It never moves once it has a place.
         Pinned = 1 << 9,
     }
@@ -127,6 +130,8 @@ pub(crate) struct Allocation {
     primary: Option<Pin<KBox<Primary>>>,
     /// Who pays for its backing pages, whoever takes them.
     payer: MemoryCgroup,
+    /// Where its content is while Linux may swap it; of a swappable allocation.
+    swap: Option<Arc<SwapFile>>,
     /// How many [`Hold`]s there are.
     holds: Atomic<i64>,
     /// Accepted submissions that read it and have not ended.
@@ -238,16 +243,20 @@ impl Allocation {
     pub(super) fn retire(&self) {
         let adapter = self.adapter();
         let client = self.device.client();
-        let backing = {
+        let (backing, committed) = {
+            let mut residency = self.is_swappable().then(|| adapter.residency().lock());
             let mut residence = self.residence.lock();
             // The worker may have been asked to look at it before, and finds it once more.
             if !residence.bury() {
                 return;
             }
-            residence.take_backing()
+            if let Some(residency) = &mut residency {
+                residency.idle.leave(self, &mut residence);
+            }
+            (residence.take_backing(), residence.is_committed())
         };
         adapter.registries().allocations.remove(self.object_id);
-        if backing.is_some() {
+        if committed {
             client.usage().sub(Sum::Backing, self.size);
             adapter.statistics().unbacked(self.size);
         }
@@ -402,6 +411,11 @@ impl Allocation {
         aperture.is_some_and(|aperture| self.permits(aperture.id))
     }
 
+    /// Returns whether Linux may swap the pages behind it while they are not needed.
+    pub(crate) fn is_swappable(&self) -> bool {
+        self.swap.is_some()
+    }
+
     /// Returns whether system memory is its only place.
     pub(crate) fn is_system_only(&self) -> bool {
         self.adapter()
@@ -421,7 +435,7 @@ impl Allocation {
         let surplus = {
             let mut residence = self.residence.lock();
             let surplus = residence.install(backing);
-            if surplus.is_none() {
+            if residence.note_commitment() {
                 self.device.client().usage().add(Sum::Backing, self.size);
                 self.adapter().statistics().backed(self.size);
             }
@@ -430,24 +444,38 @@ impl Allocation {
         drop(surplus);
     }
 
-    /// Takes backing pages for it, charged to the task that created it.
+    /// Takes backing pages for it, charged to the task that created it. Before it fails, the client gives
+    /// up what it has touched and does not need.
     ///
     /// # Errors
     ///
-    /// As [`Backing::new`].
+    /// - `ENOMEM`: the system or the memory cgroup has no more.
+    /// - `EIO`: swap cannot be read.
+    /// - `EINTR`: the caller is being killed.
     pub(super) fn take_backing(&self) -> Result<Backing> {
-        if self.adapter().is_backing_withheld() {
+        let adapter = self.adapter();
+        if adapter.is_backing_withheld() {
             return Err(ENOMEM);
         }
-        self.payer.charge(|| Backing::new(self.size))
+        let take = || {
+            self.payer.charge(|| match &self.swap {
+                None => Backing::owned(self.size),
+                Some(file) => Backing::swappable(file),
+            })
+        };
+        let backing = match take() {
+            Err(ENOMEM) if adapter.let_go_touched(self.device.client()) => take(),
+            taken => taken,
+        }?;
+        adapter.count_swapped_in(backing.swapped_in());
+        Ok(backing)
     }
 
     /// Takes its backing pages if it has none.
     ///
     /// # Errors
     ///
-    /// - `ENOMEM`: the system or the memory cgroup has no more.
-    /// - `EINTR`: the caller is being killed.
+    /// As [`Self::take_backing`].
     pub(super) fn commit(&self) -> Result {
         if self.residence.lock().backing().is_none() {
             self.install(self.take_backing()?);

@@ -20,6 +20,7 @@ use crate::{
     object::{
         allocation::Hold,
         paging_queue::PagingQueue,
+        reclaim::Kept,
         residency::Urgency, //
     },
 };
@@ -30,6 +31,8 @@ pub(crate) struct Command {
     queue: Arc<PagingQueue>,
     allocations: KVVec<Hold>,
     urgency: Urgency,
+    /// Keeps the pages of those that Linux may swap.
+    _kept: KVVec<Kept>,
     /// The paging fence value that announces its completion.
     value: ListArcField<u64>,
     /// What [`Adapter::room`] said when no room was found last.
@@ -49,7 +52,8 @@ impl_list_item! {
 }
 
 impl Command {
-    /// Makes a command for `queue`; it has no value yet.
+    /// Makes a command for `queue`; it has no value yet. `kept` are the pages of those that Linux may
+    /// swap.
     ///
     /// # Errors
     ///
@@ -58,12 +62,14 @@ impl Command {
         queue: &Arc<PagingQueue>,
         allocations: KVVec<Hold>,
         urgency: Urgency,
+        kept: KVVec<Kept>,
     ) -> Result<ListArc<Self>> {
         ListArc::pin_init(
             try_pin_init!(Self {
                 queue: queue.clone(),
                 allocations,
                 urgency,
+                _kept: kept,
                 value: ListArcField::new(0),
                 tried: ListArcField::new(0),
                 links <- ListLinks::new(),

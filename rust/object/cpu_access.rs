@@ -17,12 +17,15 @@
 
 use core::num::NonZeroU64;
 
-use kernel::sync::{
-    atomic::{
-        Full,
-        Relaxed, //
+use kernel::{
+    prelude::*,
+    sync::{
+        atomic::{
+            Full,
+            Relaxed, //
+        },
+        Arc, //
     },
-    Arc, //
 };
 
 use crate::{
@@ -49,6 +52,10 @@ use crate::{
             HostAperture,
             View,
             Wanted, //
+        },
+        reclaim::{
+            self,
+            Kept, //
         },
         residence::{
             Content,
@@ -83,11 +90,12 @@ impl AllocationMapping {
         let Some(offset) = offset.checked_sub(self.start) else {
             return Outcome::BUS_ERROR;
         };
+        let mut kept = None;
         loop {
             let ended = match touch(allocation, offset / PAGE_BYTES, pages, fault) {
                 Found::Inserted(outcome) => Some(outcome),
                 Found::Nothing => Some(Outcome::BUS_ERROR),
-                Found::Uncommitted => match allocation.commit() {
+                Found::Uncommitted => match commit(allocation, &mut kept) {
                     Ok(()) => None,
                     // Reclaim was tried. An answer of "out of memory" would let the task try for
                     // ever, or have somebody killed for it.
@@ -213,13 +221,13 @@ enum Found<'a> {
 
 /// Looks for `pages` adjacent pages of an allocation, beginning with `page`, and inserts them.
 fn touch<'a>(
-    allocation: &'a Allocation,
+    allocation: &'a Arc<Allocation>,
     page: u64,
     pages: u64,
     fault: &mut impl Touch,
 ) -> Found<'a> {
     let adapter = allocation.adapter();
-    let residency = adapter.residency().lock();
+    let mut residency = adapter.residency().lock();
     let mut residence = allocation.residence().lock();
     if !residence.is_settled(adapter.paging().completed()) {
         return Found::Moving(residence.settled);
@@ -252,6 +260,11 @@ fn touch<'a>(
             None => return Found::Uncommitted,
         },
     };
+    if !residence.is_resident() {
+        residency
+            .idle
+            .enter(reclaim::Reason::Touched, allocation, &mut residence);
+    }
     // Where it is cannot change any more before `residence` is released.
     drop(residency);
     let Some((frame, adjacent)) = found else {
@@ -294,6 +307,12 @@ fn touch_window<'a>(
         Ok(None) => Found::Nothing,
         Err(crowded) => Found::Crowded(window, crowded),
     }
+}
+
+/// Takes backing pages; those that Linux may swap stay until the touch is over.
+fn commit(allocation: &Arc<Allocation>, kept: &mut Option<Kept>) -> Result {
+    *kept = Kept::new(allocation)?;
+    allocation.commit()
 }
 
 /// Waits for a place to come into force; false if the task is being killed.

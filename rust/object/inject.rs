@@ -23,6 +23,7 @@ use crate::{
             Hold, //
         },
         placement::Moved,
+        reclaim::Kept,
         worker::Worker, //
     },
     units::{
@@ -143,6 +144,7 @@ impl Adapter {
             Ok(())
         })?;
         self.make_room();
+        Worker::kick(self.worker());
         self.wait_until_settled(&allocation)
     }
 
@@ -159,6 +161,7 @@ impl Adapter {
     /// - `EINTR`: a signal; the move goes on.
     pub(crate) fn inject_move(&self, object_id: u64, destination: Destination) -> Result {
         let allocation = self.find(object_id)?;
+        let _kept = Kept::new(allocation.allocation())?;
         allocation.commit()?;
         loop {
             self.wait_for_worker()?;

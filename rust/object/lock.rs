@@ -115,7 +115,7 @@ fn report(allocation: &Allocation, decision: trace::Decision, wait_ns: u64) {
     });
 }
 
-/// Takes one lock back.
+/// Takes one lock back. With the last one, pages that Linux may swap are no longer kept for the CPU.
 ///
 /// # Errors
 ///
@@ -125,6 +125,10 @@ pub(crate) fn unlock(allocation: &Allocation) -> Result {
     let mut held = locks.load(Relaxed);
     while held > 0 {
         match locks.cmpxchg(held, held - 1, Relaxed) {
+            Ok(1) if allocation.is_swappable() => {
+                allocation.adapter().let_go(allocation);
+                return Ok(());
+            }
             Ok(_) => return Ok(()),
             Err(now) => held = now,
         }

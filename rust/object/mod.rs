@@ -59,6 +59,7 @@ pub(crate) mod paging;
 pub(crate) mod paging_queue;
 pub(crate) mod placement;
 mod presence;
+pub(crate) mod reclaim;
 pub(crate) mod registry;
 pub(crate) mod residence;
 pub(crate) mod residency;

@@ -32,6 +32,7 @@ use crate::{
             Line,
             Reason, //
         },
+        reclaim::Idle,
         residence::{
             Location,
             Residence, //
@@ -80,6 +81,8 @@ pub(crate) struct Residency {
     pub(crate) system_bytes: u64,
     /// What a debug command lets fail.
     pub(super) failing: Failing,
+    /// Swappable allocations that lie nowhere and have their pages.
+    pub(super) idle: Idle,
     /// When everybody used anything.
     uses: Uses,
     /// Those who are to leave a segment.
@@ -190,6 +193,7 @@ impl Residency {
             segments,
             system_bytes: 0,
             failing: Failing::default(),
+            idle: Idle::new(),
             uses: Uses::new(memory),
             victims: KVVec::from_elem(Victim::default(), pages, GFP_KERNEL)?,
             occupants: KVVec::with_capacity(pages, GFP_KERNEL)?,

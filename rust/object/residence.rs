@@ -8,7 +8,7 @@
 //!
 //! | location | backing pages | content | GPU reaches it by |
 //! |---|---|---|---|
-//! | `Nowhere` | maybe | none, or in the backing | nothing |
+//! | `Nowhere` | maybe | none, or in the backing store | nothing |
 //! | `System` | yes, pinned | none, or in the backing | (GPU virtual addresses) |
 //! | `Aperture` | yes, pinned | none, or in the backing | a range of the aperture |
 //! | `Segment` | yes | in the segment | its pages there |
@@ -24,6 +24,10 @@ use crate::{
         order::{
             Entry,
             EntryNodes, //
+        },
+        reclaim::{
+            IdleNode,
+            Position, //
         },
     },
     policy::{
@@ -131,14 +135,22 @@ pub(crate) struct Residence {
     pub(super) entry: Option<Entry>,
     /// Memory for that.
     pub(super) nodes: EntryNodes,
+    /// Who relies on the backing pages of a swappable allocation staying where they are.
+    pub(super) keepers: u32,
+    /// Its place among swappable allocations that lie nowhere and have their pages.
+    pub(super) idle: Option<Position>,
+    /// Memory for that place, of a swappable allocation that has none.
+    pub(super) idle_node: Option<IdleNode>,
     /// Whether it is forgotten already.
     gone: bool,
+    /// Whether it has had backing pages.
+    committed: bool,
     backing: Option<Backing>,
 }
 
 impl Residence {
     /// Returns the residency of a new allocation: nowhere, without content.
-    pub(super) fn new(nodes: EntryNodes) -> Self {
+    pub(super) fn new(nodes: EntryNodes, idle_node: Option<IdleNode>) -> Self {
         Self {
             location: Location::Nowhere,
             content: Content::Empty,
@@ -161,7 +173,11 @@ impl Residence {
             history: History::default(),
             entry: None,
             nodes,
+            keepers: 0,
+            idle: None,
+            idle_node,
             gone: false,
+            committed: false,
             backing: None,
         }
     }
@@ -185,6 +201,16 @@ impl Residence {
     /// Notes that the allocation is forgotten; says whether that is news.
     pub(super) fn bury(&mut self) -> bool {
         !core::mem::replace(&mut self.gone, true)
+    }
+
+    /// Notes that it has had backing pages; says whether that is news.
+    pub(super) fn note_commitment(&mut self) -> bool {
+        !core::mem::replace(&mut self.committed, true)
+    }
+
+    /// Returns whether it has had backing pages.
+    pub(super) fn is_committed(&self) -> bool {
+        self.committed
     }
 
     /// Takes the backing store.
@@ -264,6 +290,11 @@ impl Residence {
         self.pins
             .saturating_add(self.fixed)
             .saturating_add(u32::from(resident))
+    }
+
+    /// Returns how many rely on the backing pages of a swappable allocation, beside its place.
+    pub(crate) fn keepers(&self) -> u32 {
+        self.keepers
     }
 
     /// Returns whether the GPU may have written it since it came.

@@ -40,6 +40,7 @@ use crate::{
             Device, //
         },
         paging_queue::PagingQueue,
+        reclaim::Kept,
         residence::Wish,
         worker::Worker, //
     },
@@ -157,12 +158,13 @@ fn request(
     if count_ready(device, &allocations) {
         return Ok(Answer::Ready);
     }
+    let kept = keep(&allocations)?;
     let backings = missing_backings(&allocations)?;
     let mut entries = KVVec::with_capacity(allocations.len(), GFP_KERNEL_ACCOUNT)?;
     for hold in &allocations {
         entries.push(Demands::entry(hold.allocation())?, GFP_KERNEL_ACCOUNT)?;
     }
-    let command = Command::new(queue, allocations, urgency)?;
+    let command = Command::new(queue, allocations, urgency, kept)?;
     count(device, command.allocations(), entries, backings, urgency)?;
     pin_in_system(command.allocations());
     let first = command.allocations().first().cloned();
@@ -218,6 +220,18 @@ fn count_ready(device: &Device, allocations: &[Hold]) -> bool {
     }
     drop(demands);
     true
+}
+
+/// Pins the pages of those that Linux may swap.
+fn keep(allocations: &[Hold]) -> Result<KVVec<Kept>, Refused> {
+    let mut kept = KVVec::new();
+    for (index, hold) in allocations.iter().enumerate() {
+        let one = Kept::new(hold.allocation()).map_err(|error| Refused::at(error, index))?;
+        if let Some(one) = one {
+            kept.push(one, GFP_KERNEL_ACCOUNT)?;
+        }
+    }
+    Ok(kept)
 }
 
 /// Takes pages for every allocation that has none; once, where a list names one more than once.

@@ -60,6 +60,7 @@ use crate::{
             Waiter, //
         },
         placement::Paged,
+        reclaim::Kept,
     },
     units::Place,
 };
@@ -265,20 +266,24 @@ pub(super) struct Need {
     paged_in: Atomic<bool>,
     /// That it writes a primary, for the sources that are going to show it.
     _write: Option<Write>,
+    /// Keeps its pages, if Linux may swap them.
+    _kept: Option<Kept>,
 }
 
 impl Need {
-    /// Returns a need.
+    /// Returns a need; takes the backing pages that it can need, if Linux may swap them.
     ///
     /// # Errors
     ///
     /// - `ENOMEM`: no memory.
+    /// - As [`Kept::new`].
     pub(super) fn new(hold: Hold, access: Option<Access>) -> Result<Self> {
         let write = match access {
             Some(Access::Write) => Write::begin(hold.allocation())?,
             _ => None,
         };
         Ok(Self {
+            _kept: Kept::new(hold.allocation())?,
             hold,
             access,
             paged_in: Atomic::new(false),

@@ -217,6 +217,7 @@ impl Worker {
         }
         scheduler::dispatch(adapter, desk);
         desk.resort(adapter);
+        adapter.let_go_settled();
     }
 
     fn take_in(&self, desk: &mut Desk) {

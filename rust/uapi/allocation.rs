@@ -59,6 +59,7 @@ const FLAGS_KNOWN: u32 = abi::ALLOC_CPU_VISIBLE
     | abi::ALLOC_ACCESSED_PHYSICALLY
     | abi::ALLOC_READ_ONLY
     | abi::ALLOC_PRIMARY
+    | abi::ALLOC_SWAPPABLE
     | abi::ALLOC_PINNED;
 
 argument! {
@@ -196,6 +197,7 @@ fn describe(info: &AllocInfo) -> Description {
         Flag::AccessedPhysically,
         Flag::ReadOnly,
         Flag::Primary,
+        Flag::Swappable,
         Flag::Pinned,
     ] {
         // CAST: the number of a variant.

@@ -61,7 +61,8 @@ const FEATURES: u64 = abi::FEATURE_PATCHED
     | abi::FEATURE_BUDGET_EVENTS
     | abi::FEATURE_ACCESSED_PHYSICALLY
     | abi::FEATURE_SCANOUT
-    | abi::FEATURE_STATUS_PAGE;
+    | abi::FEATURE_STATUS_PAGE
+    | abi::FEATURE_SWAPPABLE;
 /// Ticks of the clock of the software engine, which is CLOCK_MONOTONIC.
 const GPU_HZ: u64 = 1_000_000_000;
 

@@ -19,6 +19,7 @@ use kernel::{
 use crate::{
     abstractions::{
         memory_cgroup::MemoryCgroup,
+        shmem::SwapFile,
         trace, //
     },
     backend::{
@@ -40,6 +41,7 @@ use crate::{
         },
         order::EntryNodes,
         presence::Presence,
+        reclaim::IdleNode,
         residence::Residence,
     },
     policy::{
@@ -107,6 +109,14 @@ pub(crate) fn create(device: &Arc<Device>, description: &Description) -> Result<
     let mapping_start = token.as_ref().map_or(0, Token::start);
     let nodes = EntryNodes::new()?;
     let primary = fitted.picture.map(Primary::new).transpose()?;
+    let swappable = description.flags.contains(Flag::Swappable);
+    let (swap, idle_node) = match swappable {
+        true => {
+            let file = SwapFile::new(fitted.size / PAGE_BYTES)?;
+            (Some(file), Some(IdleNode::new(GFP_KERNEL_ACCOUNT)?))
+        }
+        false => (None, None),
+    };
     let object_id = adapter.next_number();
     let process = client.id();
     let presence = Presence::new(
@@ -132,6 +142,7 @@ pub(crate) fn create(device: &Arc<Device>, description: &Description) -> Result<
             priority: description.priority,
             primary,
             payer: MemoryCgroup::of_caller(),
+            swap,
             holds: Atomic::new(1),
             readers: Atomic::new(0),
             writers: Atomic::new(0),
@@ -141,7 +152,7 @@ pub(crate) fn create(device: &Arc<Device>, description: &Description) -> Result<
             mapping_start,
             name <- name::Slot::new(),
             token <- new_mutex!(None, "Allocation::token"),
-            residence <- new_mutex!(Residence::new(nodes), "Allocation::residence"),
+            residence <- new_mutex!(Residence::new(nodes, idle_node), "Allocation::residence"),
             links <- ListLinks::new(),
             tracker <- AtomicTracker::new(),
             sunk_links <- ListLinks::new(),

@@ -16,6 +16,7 @@ use crate::{
         },
         client::Sum,
         paging::Reason,
+        reclaim,
         residence::{
             Content,
             Location,
@@ -52,6 +53,7 @@ impl Mover<'_> {
         location: Location,
     ) -> Result<(), Refusal> {
         let mut residence = allocation.residence().lock();
+        self.residency.idle.leave(allocation, &mut residence);
         let Some(backing) = residence.take_backing() else {
             // Step A1 took it; without it there is nothing to come from.
             drop(residence);
@@ -197,6 +199,9 @@ impl Mover<'_> {
         residence.gpu_dirty = false;
         residence.settled = residence.settled.max(self.builder.settles(self.line));
         residence.wish = Wish::None;
+        self.residency
+            .idle
+            .enter(reclaim::Reason::Settling, allocation, &mut residence);
         drop(residence);
         allocation.moved();
         Ok(())

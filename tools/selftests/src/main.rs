@@ -47,6 +47,7 @@ mod schema;
 mod submitter;
 mod suite;
 mod suites;
+mod swap_device;
 mod trace;
 mod world;
 

@@ -208,7 +208,6 @@ fn flags_of_later_stages_are_not_supported() {
         abi::ALLOC_USER_MEMORY,
         abi::ALLOC_TILE_POOL,
         abi::ALLOC_SHAREABLE,
-        abi::ALLOC_SWAPPABLE,
     ] {
         let mut info = plain(4096, SYSTEM);
         info.flags |= flag;

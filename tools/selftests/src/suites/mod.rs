@@ -58,6 +58,7 @@ pub mod soak;
 pub mod statistics;
 pub mod stress;
 pub mod submission;
+pub mod swap;
 pub mod synchronisation;
 pub mod trace_format;
 
@@ -93,6 +94,7 @@ pub const ALL: &[&Suite] = &[
     &scanout_calls::SUITE,
     &scanout_calls::LOAD_SUITE,
     &scanout_order::SUITE,
+    &swap::SUITE,
     &paging_queue::SUITE,
     &paging::SUITE,
     &paging_buffer::SUITE,

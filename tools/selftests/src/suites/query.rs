@@ -201,6 +201,7 @@ fn features_are_those_of_the_stage() {
             | abi::FEATURE_ACCESSED_PHYSICALLY
             | abi::FEATURE_SCANOUT
             | abi::FEATURE_STATUS_PAGE
+            | abi::FEATURE_SWAPPABLE
     );
     assert_eq!(adapter.features_hi, 0);
 }

@@ -12,6 +12,9 @@ use crate::host::kernel::Flavour;
 use crate::host::verdict::Verdict;
 use crate::job::Step;
 
+/// What tests that swap need: a swap device in memory.
+const SWAP: &[&str] = &["zram"];
+
 /// The suite that runs on the host.
 const HOST_SUITE: &str = "policy";
 
@@ -88,6 +91,7 @@ fn boot(
     let mut boot = Boot::new(name, steps);
     boot.programs = &["selftests"];
     boot.kernel_arguments = &[NO_KUNIT];
+    boot.kernel_modules = SWAP;
     boot.results = "out";
     boot.limit = limit;
     let outcome = setting.boot(boot, verdict)?;

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Allocations whose pages Linux may swap.
+
+use crate::{
+    abi::{
+        self,
+        AllocInfo, //
+    },
+    cgroup::Group,
+    client::Allocation,
+    clock,
+    commands::Commands,
+    debugfs,
+    fixture::{
+        pattern,
+        physical,
+        Fixture,
+        KIB,
+        MIB,
+        SYSTEM,
+        VISIBLE_SEGMENT, //
+    },
+    memory::Mapping,
+    process::Child,
+    suite::Suite,
+    swap_device::{
+        swapped_out,
+        SwapDevice, //
+    },
+};
+
+/// The suite.
+pub const SUITE: Suite = Suite {
+    name: "swap",
+    parameters: Some("profile=DISC"),
+    cases: crate::cases! {
+        "[RES-26]" evicted_content_survives_below_a_memory_limit,
+        "[RES-26]" pages_are_pinned_while_resident_or_locked_only,
+        "[RES-26]" queued_work_keeps_its_pages,
+        "[RES-26]" pages_of_other_allocations_stay,
+        "[RES-26]" touches_without_a_lock_share_a_limit,
+        "[RES-26]" limit_that_is_too_low_fails_the_call_and_changes_nothing,
+    },
+};
+
+fn swappable(size: u64, segments: u32) -> AllocInfo {
+    let mut info = physical(size, segments);
+    info.flags |= abi::ALLOC_SWAPPABLE;
+    info
+}
+
+/// Whether the backing pages are in memory for the module.
+fn has_pages(allocation: &Allocation) -> bool {
+    debugfs::placement(allocation.object_id).backing_pages() > 0
+}
+
+fn wait_until_let_go(allocation: &Allocation) {
+    clock::wait_until("the pages are let go", || !has_pages(allocation));
+}
+
+/// Runs `body` in a group with a memory limit, while there is swap.
+fn within(limit: u64, body: impl FnOnce()) {
+    let _swap = SwapDevice::new(64 * MIB);
+    let group = Group::new("vidmm-swap", limit);
+    let mut child = Child::start(|says| {
+        group.enter();
+        body();
+        says.line("done");
+    });
+    assert_eq!(child.line(), "done");
+    child.join();
+}
+
+/// Writes a pattern under a lock.
+fn write(fixture: &Fixture, allocation: &Allocation, mapping: &Mapping, seed: u64) {
+    fixture
+        .client
+        .lock(allocation.handle, abi::LOCK_READ | abi::LOCK_WRITE);
+    mapping.write(0, &pattern(seed, allocation.size));
+    fixture.client.unlock(allocation.handle);
+}
+
+fn evicted_content_survives_below_a_memory_limit() {
+    within(24 * MIB, || {
+        let fixture = Fixture::new();
+        let context = fixture.context();
+        let sum = fixture.create_resident(physical(4 * KIB, SYSTEM));
+        let allocations: Vec<_> = (0..10)
+            .map(|seed| {
+                let allocation = fixture.create(swappable(4 * MIB, VISIBLE_SEGMENT));
+                let mapping = fixture.client.map(&allocation);
+                write(&fixture, &allocation, &mapping, seed);
+                fixture.bring_in(&allocation);
+                fixture.push_out(&allocation);
+                wait_until_let_go(&allocation);
+                (allocation, mapping)
+            })
+            .collect();
+        let before = debugfs::stat("pages_swapped_in");
+        for (seed, (allocation, mapping)) in (0..).zip(&allocations) {
+            // Once by an engine, once by the CPU where the engine left it.
+            let mut commands = Commands::new();
+            commands.checksum(sum.at(0), allocation.at(0), 4 * MIB as u32);
+            fixture.run(&context, &commands);
+            fixture.bring_in(allocation);
+            assert!(
+                fixture.read(allocation, mapping) == pattern(seed, 4 * MIB),
+                "allocation {seed} has changed"
+            );
+            fixture.push_out(allocation);
+            assert!(
+                fixture.read(allocation, mapping) == pattern(seed, 4 * MIB),
+                "allocation {seed} has changed where it is nowhere"
+            );
+        }
+        let swapped = debugfs::stat("pages_swapped_in") - before;
+        assert!(swapped >= 2048, "only {swapped} pages were swapped in");
+    });
+}
+
+fn pages_are_pinned_while_resident_or_locked_only() {
+    let fixture = Fixture::new();
+    for mask in [SYSTEM, VISIBLE_SEGMENT] {
+        let allocation = fixture.create(swappable(256 * KIB, mask));
+        let mapping = fixture.client.map(&allocation);
+        assert!(!has_pages(&allocation), "pages at creation");
+        fixture.bring_in(&allocation);
+        let placement = debugfs::placement(allocation.object_id);
+        assert_eq!(placement.pins, u64::from(mask == SYSTEM), "set {mask:#x}");
+        mapping.write32(0, 0x1234);
+        fixture.push_out(&allocation);
+        wait_until_let_go(&allocation);
+        fixture.client.lock(allocation.handle, abi::LOCK_READ);
+        assert_eq!(mapping.read32(0), 0x1234);
+        assert!(has_pages(&allocation), "no pages under a lock");
+        fixture.client.lock(allocation.handle, abi::LOCK_READ);
+        fixture.client.unlock(allocation.handle);
+        assert!(has_pages(&allocation), "no pages under the other lock");
+        fixture.client.unlock(allocation.handle);
+        assert!(!has_pages(&allocation), "pages after the last unlock");
+        assert_eq!(mapping.read32(0), 0x1234);
+        assert!(has_pages(&allocation), "no pages after a touch");
+    }
+}
+
+fn queued_work_keeps_its_pages() {
+    let fixture = Fixture::new();
+    let context = fixture.context();
+    let allocation = fixture.create(swappable(256 * KIB, VISIBLE_SEGMENT));
+    let fence = fixture.client.create_fence(fixture.device, 0);
+    let mut commands = Commands::new();
+    commands.store(allocation.at(0), 5);
+    commands.wait_for(fence, 1);
+    let id = commands.submit(&fixture.client, &context);
+    let before = debugfs::placement(allocation.object_id).backing;
+    assert!(!before.is_empty(), "no pages behind accepted work");
+    // The CPU comes and goes meanwhile.
+    fixture
+        .client
+        .lock(allocation.handle, abi::LOCK_NO_OVERWRITE);
+    fixture.client.map(&allocation).write32(8, 6);
+    fixture.client.unlock(allocation.handle);
+    assert_eq!(debugfs::placement(allocation.object_id).backing, before);
+    fixture.client.signal(fence, 1);
+    fixture.client.wait(context.progress, id);
+    debugfs::inject(&format!("evict {}", allocation.object_id));
+    wait_until_let_go(&allocation);
+    let mapping = fixture.client.map(&allocation);
+    assert_eq!((mapping.read32(0), mapping.read32(8)), (5, 6));
+
+    debugfs::inject("hold worker");
+    let other = fixture.create(swappable(256 * KIB, VISIBLE_SEGMENT));
+    fixture
+        .client
+        .make_resident(&fixture.queue, &[other.handle]);
+    assert!(has_pages(&other), "no pages behind a queued command");
+    debugfs::inject("release worker");
+}
+
+fn pages_of_other_allocations_stay() {
+    let fixture = Fixture::new();
+    let allocation = fixture.create(physical(256 * KIB, VISIBLE_SEGMENT));
+    fixture.bring_in(&allocation);
+    fixture.push_out(&allocation);
+    let before = debugfs::placement(allocation.object_id).backing;
+    assert!(!before.is_empty(), "no pages");
+    fixture.client.lock(allocation.handle, abi::LOCK_READ);
+    fixture.client.unlock(allocation.handle);
+    std::fs::write("/proc/sys/vm/drop_caches", "2").expect("drop_caches");
+    assert_eq!(debugfs::placement(allocation.object_id).backing, before);
+}
+
+fn touches_without_a_lock_share_a_limit() {
+    within(24 * MIB, || {
+        let fixture = Fixture::new();
+        let allocations: Vec<_> = (0..10)
+            .map(|seed| {
+                let allocation = fixture.create(swappable(4 * MIB, VISIBLE_SEGMENT));
+                let mapping = fixture.client.map(&allocation);
+                mapping.write(0, &pattern(seed, 4 * MIB));
+                (allocation, mapping)
+            })
+            .collect();
+        let kept = allocations.iter().filter(|(one, _)| has_pages(one)).count();
+        assert!((1..=6).contains(&kept), "{kept} of 10 are in memory");
+        for (seed, (_, mapping)) in (0..).zip(&allocations) {
+            assert!(
+                mapping.read(0, 4 * MIB as usize) == pattern(seed, 4 * MIB),
+                "allocation {seed} has changed"
+            );
+        }
+    });
+}
+
+fn limit_that_is_too_low_fails_the_call_and_changes_nothing() {
+    let before = swapped_out();
+    within(8 * MIB, || {
+        let fixture = Fixture::new();
+        let context = fixture.context();
+        let small = fixture.create(swappable(MIB, VISIBLE_SEGMENT));
+        let mapping = fixture.client.map(&small);
+        write(&fixture, &small, &mapping, 1);
+        let large = fixture.create(swappable(12 * MIB, SYSTEM | VISIBLE_SEGMENT));
+        let result = fixture
+            .client
+            .try_make_resident(fixture.queue.handle, &[small.handle, large.handle]);
+        assert_eq!(result, Err((libc::ENOMEM, 1)));
+        let mut commands = Commands::new();
+        commands.store(large.at(0), 1);
+        let refusal = commands
+            .try_submit(&fixture.client, context.handle)
+            .expect_err("a limit");
+        assert_eq!(refusal.errno, libc::ENOMEM);
+        let states = fixture
+            .client
+            .try_states(&[small.handle, large.handle])
+            .expect("states");
+        assert!(states.iter().all(|state| state.resident_refs == 0));
+        assert!(!has_pages(&small) && !has_pages(&large), "pages are left");
+        assert!(fixture.read(&small, &mapping) == pattern(1, MIB));
+    });
+    assert!(swapped_out() > before, "nothing was swapped");
+}
