@@ -8,6 +8,7 @@
 //!
 //! C headers: [`include/linux/cma.h`](srctree/include/linux/cma.h),
 //! [`include/linux/dma-map-ops.h`](srctree/include/linux/dma-map-ops.h),
+//! [`include/linux/oom.h`](srctree/include/linux/oom.h),
 //! [`include/linux/shmem_fs.h`](srctree/include/linux/shmem_fs.h),
 //! [`include/linux/crc32c.h`](srctree/include/linux/crc32c.h).
 
@@ -73,6 +74,15 @@ extern "C" {
         flags: bindings::gfp_t,
     ) -> *mut bindings::page;
 
+    /// Adds to those who are told that the system is out of memory.
+    pub(super) fn register_oom_notifier(block: *mut bindings::notifier_block) -> ffi::c_int;
+
+    /// Takes it out, and waits for calls that are running.
+    pub(super) fn unregister_oom_notifier(block: *mut bindings::notifier_block) -> ffi::c_int;
+
+    pub(super) fn vidmm_has_swap() -> bool;
+    pub(super) fn vidmm_reclaim_begin();
+    pub(super) fn vidmm_reclaim_end();
     pub(super) fn vidmm_swap_file(name: *const ffi::c_char, bytes: i64) -> *mut bindings::file;
     pub(super) fn vidmm_mapping_set_unevictable(mapping: *mut bindings::address_space);
     pub(super) fn vidmm_mapping_clear_unevictable(mapping: *mut bindings::address_space);

@@ -143,6 +143,12 @@ impl SwapFile {
         bindings::GFP_KERNEL | 1 << bindings::___GFP_RETRY_MAYFAIL_BIT | bindings::__GFP_NOWARN;
 }
 
+/// Returns whether there is room in swap. Without it, pages that are not pinned stay all the same.
+pub fn has_swap() -> bool {
+    // SAFETY: Reads a number.
+    unsafe { local::vidmm_has_swap() }
+}
+
 impl Drop for SwapFile {
     fn drop(&mut self) {
         // SAFETY: By the type invariants the reference is ours. With it go the pages, in memory and in

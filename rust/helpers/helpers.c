@@ -11,6 +11,7 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/shmem_fs.h>
+#include <linux/swap.h>
 
 u64 vidmm_page_to_pfn(const struct page *page);
 u64 vidmm_page_to_pfn(const struct page *page)
@@ -106,6 +107,24 @@ void vidmm_mapping_clear_unevictable(struct address_space *mapping);
 void vidmm_mapping_clear_unevictable(struct address_space *mapping)
 {
 	mapping_clear_unevictable(mapping);
+}
+
+bool vidmm_has_swap(void);
+bool vidmm_has_swap(void)
+{
+	return get_nr_swap_pages() > 0;
+}
+
+void vidmm_reclaim_begin(void);
+void vidmm_reclaim_begin(void)
+{
+	fs_reclaim_acquire(GFP_KERNEL);
+}
+
+void vidmm_reclaim_end(void);
+void vidmm_reclaim_end(void)
+{
+	fs_reclaim_release(GFP_KERNEL);
 }
 
 struct folio *vidmm_pfn_to_folio(u64 pfn);
