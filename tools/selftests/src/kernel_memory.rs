@@ -53,6 +53,12 @@ impl Allocated {
             && (self.text.contains("5vidmm") || self.text.contains("kvrealloc_node_align"))
     }
 
+    /// Whether the allocator took it for caches of its own while something was freed. It does without
+    /// where there is nothing.
+    pub fn is_by_freeing(&self) -> bool {
+        self.text.contains("call_site=__pcs_")
+    }
+
     /// Whether it is charged to a control group.
     pub fn is_charged(&self) -> bool {
         self.text.contains("accounted=true") || self.text.contains("ACCOUNT")

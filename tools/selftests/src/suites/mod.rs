@@ -11,6 +11,7 @@ pub mod budget;
 pub mod command_buffer;
 pub mod content;
 pub mod context;
+pub mod contiguous;
 pub mod cpu_access;
 pub mod engine;
 pub mod events;
@@ -95,6 +96,7 @@ pub const ALL: &[&Suite] = &[
     &scanout_calls::LOAD_SUITE,
     &scanout_order::SUITE,
     &swap::SUITE,
+    &contiguous::SUITE,
     &paging_queue::SUITE,
     &paging::SUITE,
     &paging_buffer::SUITE,
