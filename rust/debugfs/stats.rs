@@ -54,6 +54,7 @@ pub(super) fn show(adapter: &Adapter, f: &mut fmt::Formatter<'_>) -> fmt::Result
         ("paging_completed", adapter.paging().completed()),
         ("pages_swapped_in", adapter.swapped_in()),
         ("pages_touched", adapter.touched_pages()),
+        ("pages_let_go", adapter.pages_let_go()),
     ];
     for (what, count) in counters {
         writeln!(f, "{what}: {count}")?;

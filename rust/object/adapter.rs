@@ -25,6 +25,7 @@ use crate::{
     abstractions::{
         mapping_anchor::MappingAnchor,
         pages::system_bytes,
+        shrinker::as_if_reclaiming,
         wait_queue::{
             new_wait_queue,
             WaitQueue, //
@@ -53,6 +54,7 @@ use crate::{
         paging_queue::PagingQueue,
         placement::Residency,
         presence::Presence,
+        reclaim::Relief,
         registry::Registry,
         statistics::Statistics,
         scanout::Sources,
@@ -98,6 +100,8 @@ pub(crate) struct Adapter {
     touched_pages: Atomic<u64>,
     /// Pages that were read back from swap.
     swapped_in: Atomic<u64>,
+    /// Pages that were let go because memory was short.
+    let_go: Atomic<u64>,
     /// Whether no backing pages are given out, for tests.
     backing_withheld: Atomic<bool>,
     statistics: Arc<Statistics>,
@@ -200,6 +204,7 @@ impl Adapter {
                 room: Atomic::new(1),
                 touched_pages: Atomic::new(0),
                 swapped_in: Atomic::new(0),
+                let_go: Atomic::new(0),
                 backing_withheld: Atomic::new(false),
                 statistics,
                 registries <- Registries::new(),
@@ -336,6 +341,17 @@ impl Adapter {
         self.swapped_in.fetch_add(pages, Relaxed);
     }
 
+    /// Counts pages that were let go because memory was short.
+    pub(super) fn count_let_go(&self, pages: usize) {
+        // CAST: widening.
+        self.let_go.fetch_add(pages as u64, Relaxed);
+    }
+
+    /// Returns how many pages were let go because memory was short.
+    pub(crate) fn pages_let_go(&self) -> u64 {
+        self.let_go.load(Relaxed)
+    }
+
     /// Returns how many pages were read back from swap.
     pub(crate) fn swapped_in(&self) -> u64 {
         self.swapped_in.load(Relaxed)
@@ -428,7 +444,11 @@ fn capacity_of(kind: SegmentKind, (all, contiguous): (u64, u64)) -> Capacity {
 }
 
 /// An adapter that is in service, for as long as this lives.
-pub(crate) struct Attached(Arc<Adapter>);
+pub(crate) struct Attached {
+    adapter: Arc<Adapter>,
+    /// Lets the kernel ask for memory; gone once it is being taken apart.
+    relief: Option<Relief>,
+}
 
 impl Attached {
     /// Puts an adapter on `backend` into service.
@@ -438,12 +458,20 @@ impl Attached {
     /// - `ENOMEM`: no memory.
     /// - `EINVAL`: the backend describes something that cannot be managed.
     pub(crate) fn new(id: u64, backend: Arc<dyn Backend>) -> Result<Self> {
-        Adapter::new(id, backend).map(Self)
+        let adapter = Adapter::new(id, backend)?;
+        // Taken apart again if this fails.
+        let mut attached = Self {
+            adapter,
+            relief: None,
+        };
+        as_if_reclaiming(|| drop(attached.adapter.residency.lock()));
+        attached.relief = Some(Relief::new(&attached.adapter)?);
+        Ok(attached)
     }
 
     /// Returns the adapter.
     pub(crate) fn adapter(&self) -> &Arc<Adapter> {
-        &self.0
+        &self.adapter
     }
 }
 
@@ -451,7 +479,9 @@ impl Drop for Attached {
     /// Takes the adapter out of service: no file is open any more, and what clients left behind is
     /// finished.
     fn drop(&mut self) {
-        let adapter = &self.0;
+        // The kernel asks no more, and nobody is being asked.
+        self.relief = None;
+        let adapter = &self.adapter;
         for (ordinal, _) in (0..).zip(&adapter.backend.capabilities().nodes) {
             let _ = adapter
                 .backend

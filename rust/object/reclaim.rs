@@ -46,6 +46,10 @@ use crate::{
     units::PAGE_BYTES,
 };
 
+mod pressure;
+
+pub(super) use self::pressure::Relief;
+
 /// Memory for one entry of an order.
 pub(super) type IdleNode = RBTreeNodeReservation<u64, Arc<Allocation>>;
 

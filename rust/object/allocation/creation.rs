@@ -20,6 +20,7 @@ use crate::{
     abstractions::{
         memory_cgroup::MemoryCgroup,
         shmem::SwapFile,
+        shrinker::as_if_reclaiming,
         trace, //
     },
     backend::{
@@ -161,6 +162,7 @@ pub(crate) fn create(device: &Arc<Device>, description: &Description) -> Result<
         }),
         GFP_KERNEL_ACCOUNT,
     )?;
+    as_if_reclaiming(|| drop(allocation.residence.lock()));
     adapter
         .registries()
         .allocations

@@ -41,6 +41,8 @@ pub const SUITE: Suite = Suite {
         "[RES-26]" pages_of_other_allocations_stay,
         "[RES-26]" touches_without_a_lock_share_a_limit,
         "[RES-26]" limit_that_is_too_low_fails_the_call_and_changes_nothing,
+        "[RES-26]" touched_pages_go_when_memory_is_short_and_no_others,
+        "" reclaim_that_comes_back_into_the_driver_harms_nobody,
     },
 };
 
@@ -241,4 +243,97 @@ fn limit_that_is_too_low_fails_the_call_and_changes_nothing() {
         assert!(fixture.read(&small, &mapping) == pattern(1, MIB));
     });
     assert!(swapped_out() > before, "nothing was swapped");
+}
+
+/// Lets the kernel look for memory as if it were short of it.
+fn press() {
+    // Not everything that is asked for may be there.
+    let _ = std::fs::write("/sys/fs/cgroup/memory.reclaim", "4M");
+}
+
+fn touched_pages_go_when_memory_is_short_and_no_others() {
+    let _swap = SwapDevice::new(64 * MIB);
+    let fixture = Fixture::new();
+    let make = |seed: u64| {
+        let allocation = fixture.create(swappable(MIB, VISIBLE_SEGMENT));
+        let mapping = fixture.client.map(&allocation);
+        mapping.write(0, &pattern(seed, MIB));
+        (allocation, mapping)
+    };
+    let touched: Vec<_> = (0..4).map(make).collect();
+    let (locked, _) = make(4);
+    fixture.client.lock(locked.handle, abi::LOCK_READ);
+    let (resident, _) = make(5);
+    fixture.bring_in(&resident);
+    let before = (
+        debugfs::placement(locked.object_id).backing,
+        debugfs::placement(resident.object_id).frames,
+        debugfs::stat("pages_let_go"),
+    );
+    clock::wait_until("everything that was touched goes", || {
+        press();
+        touched.iter().all(|(one, _)| !has_pages(one))
+    });
+    assert_eq!(debugfs::placement(locked.object_id).backing, before.0);
+    assert_eq!(debugfs::placement(resident.object_id).frames, before.1);
+    let let_go = debugfs::stat("pages_let_go") - before.2;
+    assert_eq!(let_go, 4 * 256, "pages");
+    for (seed, (_, mapping)) in (0..).zip(&touched) {
+        assert!(
+            mapping.read(0, MIB as usize) == pattern(seed, MIB),
+            "allocation {seed} has changed"
+        );
+    }
+}
+
+/// Creates, touches, evicts and submits below a limit, so that its own allocations reclaim.
+fn churn(seed: u64, until: i64) {
+    let fixture = Fixture::new();
+    let context = fixture.context();
+    let mut random = crate::random::Random::new(seed);
+    let mut round = 0;
+    while round < 4 || clock::now_ns() < until {
+        let size = MIB << random.below(3);
+        let allocation = fixture.create(swappable(size, VISIBLE_SEGMENT | SYSTEM));
+        let mapping = fixture.client.map(&allocation);
+        mapping.write(0, &pattern(round, size));
+        let other = fixture.create(swappable(size, VISIBLE_SEGMENT));
+        let mut commands = Commands::new();
+        commands.copy_bytes(other.at(0), allocation.at(0), size as u32);
+        fixture.run(&context, &commands);
+        fixture.bring_in(&allocation);
+        fixture.push_out(&allocation);
+        let copy = fixture.client.map(&other);
+        assert!(
+            copy.read(0, size as usize) == pattern(round, size),
+            "round {round}"
+        );
+        assert!(
+            mapping.read(0, size as usize) == pattern(round, size),
+            "round {round}"
+        );
+        fixture.client.close(&[allocation.handle, other.handle]);
+        round += 1;
+    }
+}
+
+fn reclaim_that_comes_back_into_the_driver_harms_nobody() {
+    let _swap = SwapDevice::new(64 * MIB);
+    let group = Group::new("vidmm-churn", 32 * MIB);
+    let until = clock::now_ns() + 4_000_000_000;
+    let children: Vec<Child> = (0..2)
+        .map(|seed| {
+            Child::start(|_| {
+                group.enter();
+                churn(seed, until);
+            })
+        })
+        .collect();
+    while clock::now_ns() < until {
+        press();
+        std::fs::write("/proc/sys/vm/drop_caches", "2").expect("drop_caches");
+    }
+    for child in children {
+        child.join();
+    }
 }

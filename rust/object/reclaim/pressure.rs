@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the kernel is given when it is short of memory.
+//!
+//! The kernel asks from whatever thread needs memory, perhaps one that holds locks of this driver. So every
+//! lock is tried, nothing is waited for, and nothing is allocated. Locks that are taken here are never held
+//! while memory is allocated either; kernels that prove the order of locks are told so when an adapter or
+//! an allocation is made.
+
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+use crate::{
+    abstractions::{
+        oom,
+        shmem::has_swap,
+        shrinker::{
+            Shrink,
+            Shrinker, //
+        },
+    },
+    object::adapter::Adapter,
+    units::PAGE_BYTES,
+};
+
+/// What makes an adapter give memory back. Dropped before the adapter is taken apart.
+pub(in crate::object) struct Relief {
+    _shrinker: Shrinker<Adapter>,
+    _last_resort: oom::Watch<Adapter>,
+}
+
+impl Relief {
+    /// Lets the kernel ask `adapter`.
+    ///
+    /// # Errors
+    ///
+    /// - `ENOMEM`: no memory.
+    pub(in crate::object) fn new(adapter: &Arc<Adapter>) -> Result<Self> {
+        Ok(Self {
+            _shrinker: Shrinker::new(c"vidmm", adapter.clone())?,
+            _last_resort: oom::Watch::new(adapter.clone())?,
+        })
+    }
+}
+
+/// What a step of giving back has come to.
+enum Step {
+    /// So many pages were given back.
+    Given(usize),
+    /// Somebody works on what would be next.
+    Busy,
+    /// There is nothing.
+    Nothing,
+}
+
+impl Adapter {
+    /// Lets go what the CPU has touched, the one touched longest ago first, but not before `next`.
+    fn try_let_go(&self, next: &mut u64) -> Step {
+        let Some(mut residency) = self.residency().try_lock() else {
+            return Step::Busy;
+        };
+        let Some((stamp, allocation)) = residency.idle.touched_from(*next) else {
+            return Step::Nothing;
+        };
+        *next = stamp.saturating_add(1);
+        let backing = allocation
+            .residence()
+            .try_lock()
+            .and_then(|mut residence| self.take_idle(&mut residency, &allocation, &mut residence));
+        let pages = match backing {
+            Some(_) => allocation.size() / PAGE_BYTES,
+            None => 0,
+        };
+        // It was in the order under this lock, so the registry knows it as well.
+        drop(allocation);
+        drop(residency);
+        drop(backing);
+        // CAST: `usize` has 64 bits wherever this driver runs.
+        Step::Given(pages as usize)
+    }
+
+    /// Gives back `pages` pages, or as many as can be had.
+    fn give_back(&self, pages: usize) -> Option<usize> {
+        let mut given = 0;
+        let mut next = 0;
+        while given < pages && has_swap() {
+            match self.try_let_go(&mut next) {
+                Step::Given(more) => given += more,
+                Step::Busy if given == 0 => return None,
+                Step::Busy | Step::Nothing => break,
+            }
+        }
+        self.count_let_go(given);
+        Some(given)
+    }
+}
+
+impl Shrink for Adapter {
+    fn count(&self) -> usize {
+        let touched = if has_swap() { self.touched_pages() } else { 0 };
+        // CAST: `usize` has 64 bits wherever this driver runs.
+        touched as usize
+    }
+
+    fn scan(&self, pages: usize) -> Option<usize> {
+        self.give_back(pages)
+    }
+}
+
+impl oom::LastResort for Adapter {
+    fn give(&self) -> usize {
+        self.give_back(usize::MAX).unwrap_or(0)
+    }
+}
