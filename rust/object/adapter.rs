@@ -56,8 +56,8 @@ use crate::{
         presence::Presence,
         reclaim::Relief,
         registry::Registry,
-        statistics::Statistics,
         scanout::Sources,
+        statistics::Statistics,
         worker::Worker, //
     },
     policy::residency::{

@@ -14,8 +14,6 @@
 //! place also holds `Adapter::residency` (rank 1); whoever only reads it, or inserts CPU
 //! translations, needs rank 2 alone.
 
-use core::ops::Deref;
-
 use kernel::{
     list::{
         impl_list_arc_safe,
@@ -73,12 +71,14 @@ use crate::{
 };
 
 mod creation;
+mod hold;
 mod primary;
 
 pub(crate) use self::creation::{
     create,
     Description, //
 };
+pub(crate) use self::hold::Hold;
 pub(super) use self::primary::Write;
 pub(crate) use self::primary::{
     Format,
@@ -179,52 +179,7 @@ impl_list_item! {
     impl ListItem<1> for Allocation { using ListLinks { self.sunk_links }; }
 }
 
-/// A claim on an allocation: as long as there is one, its storage stays.
-pub(crate) struct Hold(Arc<Allocation>);
-
-impl Hold {
-    /// Returns the allocation.
-    pub(crate) fn allocation(&self) -> &Arc<Allocation> {
-        &self.0
-    }
-}
-
-impl Deref for Hold {
-    type Target = Allocation;
-
-    fn deref(&self) -> &Allocation {
-        &self.0
-    }
-}
-
-impl Clone for Hold {
-    fn clone(&self) -> Self {
-        self.0.holds.fetch_add(1, Relaxed);
-        Self(self.0.clone())
-    }
-}
-
-impl Drop for Hold {
-    fn drop(&mut self) {
-        if self.0.holds.fetch_sub(1, Full) == 1 {
-            Allocation::abandon(&self.0);
-        }
-    }
-}
-
 impl Allocation {
-    /// Returns a claim on it, unless the last one is gone.
-    pub(crate) fn hold(this: &Arc<Self>) -> Option<Hold> {
-        let mut holds = this.holds.load(Relaxed);
-        while holds > 0 {
-            match this.holds.cmpxchg(holds, holds + 1, Full) {
-                Ok(_) => return Some(Hold(this.clone())),
-                Err(now) => holds = now,
-            }
-        }
-        None
-    }
-
     /// Called when the last claim is gone.
     fn abandon(this: &Arc<Self>) {
         let nowhere = {

@@ -174,7 +174,7 @@ pub(crate) fn create(device: &Arc<Device>, description: &Description) -> Result<
         adapter.offsets().publish(&token, target);
         *allocation.token.lock() = Some(token);
     }
-    Ok(Hold(allocation))
+    Ok(Hold::first(allocation))
 }
 
 /// What becomes of a description on a given adapter.
