@@ -17,6 +17,7 @@
 //! | `residency` | entry of the residency requirement list of a device |
 //! | `queues` | paging queue and context: what is in them |
 //! | `fences` | fence: its value |
+//! | `sources` | display source: what it shows |
 //! | `stats` | counter |
 //! | `inject` | (written only) commands, see [`inject`] |
 //!
@@ -31,6 +32,7 @@ mod processes;
 mod queues;
 mod residency;
 mod segments;
+mod sources;
 mod stats;
 
 use kernel::{
@@ -69,7 +71,7 @@ impl Writer for Window {
 
 /// The files of an adapter.
 struct Files {
-    windows: [(&'static CStr, Window); 8],
+    windows: [(&'static CStr, Window); 9],
     inject: Inject,
 }
 
@@ -88,6 +90,7 @@ impl Files {
                 (c"queues", window(queues::show)),
                 (c"residency", window(residency::show)),
                 (c"segments", window(segments::show)),
+                (c"sources", window(sources::show)),
                 (c"stats", window(stats::show)),
             ],
             inject: Inject::new(adapter.clone()),

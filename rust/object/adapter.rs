@@ -490,7 +490,7 @@ impl Drop for Attached {
         Worker::hold(&adapter.worker, false);
         // From here on everything completes at once, stopped: nobody is left to see its result.
         adapter.backend.shut_down();
-        while !adapter.registries.allocations.is_empty() {
+        while !adapter.registries.allocations.is_empty() || adapter.sources.are_deserted() {
             Worker::kick(&adapter.worker);
             adapter.worker.flush();
         }

@@ -32,6 +32,7 @@ use kernel::{
     prelude::*,
     sync::{
         atomic::{
+            Acquire,
             Atomic,
             Release, //
         },
@@ -182,6 +183,11 @@ impl Sources {
     pub(crate) fn get(&self, number: u32) -> Option<&Arc<Source>> {
         // CAST: `usize` has 64 bits wherever this driver runs.
         self.list.get(number as usize)
+    }
+
+    /// Returns whether a client is gone whose sources are not blank yet.
+    pub(super) fn are_deserted(&self) -> bool {
+        self.deserted.load(Acquire)
     }
 
     /// Returns all of them, in the order of their numbers.

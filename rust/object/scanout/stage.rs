@@ -351,7 +351,8 @@ impl Desk {
     /// Blanks the sources whose owners are gone.
     fn blank_deserted(&mut self, adapter: &Adapter) {
         let sources = adapter.sources();
-        if !sources.deserted.xchg(false, Full) {
+        // Whoever goes after this says so again: nothing is looked at before.
+        if !sources.are_deserted() || !sources.deserted.xchg(false, Full) {
             return;
         }
         for source in sources.iter().filter(|source| source.is_deserted()) {
@@ -359,23 +360,28 @@ impl Desk {
                 sources.deserted.store(true, Release);
                 break;
             }
-            let mut coming = List::new();
-            coming.push_all_back(&mut self.stage.coming);
-            while let Some(switch) = coming.pop_front() {
-                if Arc::ptr_eq(switch.source(), source) {
-                    self.cancel(adapter, &switch);
-                } else {
-                    self.stage.coming.push_back(switch);
-                }
-            }
-            let old = source.replace(None);
-            trace_shown(adapter, old.as_ref(), trace::Shown::Stop);
-            if let Some(old) = old {
-                self.hide(adapter, &old);
-            }
-            source.free_if_blank();
+            self.blank(adapter, source);
         }
         self.builder.flush(adapter.paging());
+    }
+
+    /// Blanks a source whose owner is gone, and gives up the switch that was coming.
+    fn blank(&mut self, adapter: &Adapter, source: &Arc<Source>) {
+        let mut coming = List::new();
+        coming.push_all_back(&mut self.stage.coming);
+        while let Some(switch) = coming.pop_front() {
+            if Arc::ptr_eq(switch.source(), source) {
+                self.cancel(adapter, &switch);
+            } else {
+                self.stage.coming.push_back(switch);
+            }
+        }
+        let old = source.replace(None);
+        trace_shown(adapter, old.as_ref(), trace::Shown::Stop);
+        if let Some(old) = old {
+            self.hide(adapter, &old);
+        }
+        source.free_if_blank();
     }
 }
 

@@ -56,6 +56,7 @@ pub const SUITE: Suite = Suite {
         "" fence_of_the_kernel_cannot_be_signalled,
         "" device_in_error_shows_nothing,
         "" source_says_what_it_shows,
+        "" debug_file_says_what_sources_show,
         "" blank_of_a_blank_source_is_accepted,
         "" test_changes_nothing,
         "" first_client_owns_the_source,
@@ -189,6 +190,28 @@ fn source_says_what_it_shows() {
     let after = fixture.client.source(1);
     assert_eq!((after.flags, after.alloc), (0, 0));
     assert_eq!(after.sequence, shown.sequence + 1);
+}
+
+fn debug_file_says_what_sources_show() {
+    let fixture = Fixture::new();
+    let shown = fixture.create(picture(PICTURE, SYSTEM));
+    let answer = fixture.show(1, shown.handle);
+    let id = fixture
+        .client
+        .query::<abi::InfoClient>(abi::QUERY_CLIENT, 0)
+        .client_id;
+    let records = debugfs::read("sources");
+    let [blank, showing] = &records[..] else {
+        panic!("{records:?}");
+    };
+    assert_eq!(blank.word("owner"), Some("-"));
+    assert_eq!(blank.word("allocation"), Some("-"));
+    assert_eq!(showing.number("source"), 1);
+    assert_eq!(showing.number("owner"), id);
+    assert_eq!(showing.number("allocation"), shown.object_id);
+    assert_eq!(showing.number("sequence"), answer.sequence);
+    let place_shown = (showing.number("segment"), showing.number("offset"));
+    assert_eq!(place_shown, place(&shown));
 }
 
 fn blank_of_a_blank_source_is_accepted() {
