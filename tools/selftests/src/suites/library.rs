@@ -10,17 +10,26 @@ use libvidmm::{
         Rectangle, //
     },
     context,
+    events::{
+        Event,
+        Subscription, //
+    },
     Access,
     Adapter,
+    Allocation,
     Deadline,
     Device,
-    Errno, //
+    Errno,
+    Group, //
 };
 
 use crate::{
     abi,
     debugfs,
-    fixture::PHYSICAL_NODE,
+    fixture::{
+        MIB,
+        PHYSICAL_NODE, //
+    },
     suite::Suite, //
 };
 
@@ -33,6 +42,8 @@ pub const SUITE: Suite = Suite {
         "" buffers_of_the_builder_run,
         "" residency_is_waited_for,
         "" fences_are_read_signalled_and_waited_for,
+        "" budget_is_seen_by_call_page_and_event,
+        "" reservation_replaces_the_one_before,
         "" errors_name_the_request_and_the_element,
         "" objects_are_closed_when_they_are_dropped,
     },
@@ -133,6 +144,76 @@ fn fences_are_read_signalled_and_waited_for() {
     assert_eq!(late.errno, Errno::TIME);
     fence.rewind(1).expect("a rewind");
     assert_eq!(fence.value(), 1);
+}
+
+/// Memory of a client in the two memory segments, resident as long as its device lives.
+fn keep(adapter: &Adapter, bytes: u64) -> (Device, Allocation) {
+    let device = adapter.create_device().expect("a device");
+    let queue = device.create_paging_queue(0).expect("a paging queue");
+    let description = allocation::Builder::new(bytes).segments(1 << 1 | 1 << 2);
+    let allocation = description.create(&device).expect("an allocation");
+    let made = queue
+        .make_resident(&[allocation.handle()], 0)
+        .expect("MAKE_RESIDENT");
+    queue
+        .wait(made.progress, patient())
+        .expect("the paging fence");
+    (device, allocation)
+}
+
+fn budget_is_seen_by_call_page_and_event() {
+    let adapter = Adapter::open_nonblocking(crate::module::NODE).expect("the adapter");
+    adapter
+        .subscribe(Subscription::new().budget().trim())
+        .expect("EVENTS");
+    let page = adapter.status_page().expect("the status page");
+    let _mine = keep(&adapter, 8 * MIB);
+    while adapter.events().next().is_some() {}
+    let before = adapter.budget(Group::Local).expect("BUDGET");
+    assert_eq!(before.usage, 8 * MIB);
+    let status = page.read();
+    assert_eq!(
+        (status.budget_local, status.usage_local),
+        (before.budget, before.usage)
+    );
+    assert!(!adapter.wait_for_event(Deadline::POLL).expect("poll"));
+
+    let other = Adapter::open(crate::module::NODE).expect("the adapter");
+    let _theirs = keep(&other, 8 * MIB);
+    assert!(adapter.wait_for_event(patient()).expect("poll"));
+    let records: Vec<_> = adapter.events().collect::<Result<_, _>>().expect("read");
+    let now = adapter.budget(Group::Local).expect("BUDGET");
+    assert!(now.budget < before.budget, "{now:?}");
+    let newest = Event::Budget {
+        group: Group::Local,
+        budget: now.budget,
+        usage: now.usage,
+    };
+    assert!(
+        records.iter().any(|record| record.event == newest),
+        "{records:?}"
+    );
+    assert_eq!(page.generation(), now.generation);
+    assert!(!adapter.wait_for_event(Deadline::POLL).expect("poll"));
+}
+
+fn reservation_replaces_the_one_before() {
+    let (adapter, _) = open();
+    let reservation = || adapter.budget(Group::Local).expect("BUDGET").reservation;
+    for bytes in [4 * MIB, MIB] {
+        adapter
+            .reserve_budget(Group::Local, bytes)
+            .expect("RESERVE_BUDGET");
+        assert_eq!(reservation(), bytes);
+    }
+    let error = adapter
+        .reserve_budget(Group::Local, 1 << 40)
+        .expect_err("more than there is");
+    assert_eq!(
+        (error.request, error.errno),
+        ("RESERVE_BUDGET", Errno::NOSPC)
+    );
+    assert_eq!(reservation(), MIB);
 }
 
 fn errors_name_the_request_and_the_element() {
