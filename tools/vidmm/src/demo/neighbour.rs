@@ -7,7 +7,8 @@ use std::path::Path;
 use libvidmm::{
     allocation,
     Allocation,
-    Deadline, //
+    Deadline,
+    Device, //
 };
 
 use super::place::Place;
@@ -22,6 +23,8 @@ const PIECE: u64 = 512 << 10;
 
 /// A client with resident memory. It leaves when it is dropped.
 pub(crate) struct Neighbour {
+    /// Takes what it owns along when it goes.
+    _device: Device,
     _memory: Vec<Allocation>,
 }
 
@@ -47,6 +50,9 @@ impl Neighbour {
                 .map_err(while_doing("making a neighbour resident"))?;
             queue.wait(made.progress, Deadline::FOREVER)?;
         }
-        Ok(Self { _memory: memory })
+        Ok(Self {
+            _device: device,
+            _memory: memory,
+        })
     }
 }
