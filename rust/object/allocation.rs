@@ -477,6 +477,17 @@ impl Allocation {
         entry.is_some_and(|entry| self.rank(residence) < entry.rank())
     }
 
+    /// Notes that the request that is carried out needs it.
+    pub(super) fn want(this: &Arc<Self>) {
+        this.residence.lock().wanted = true;
+    }
+
+    /// Notes that no request needs it any more.
+    pub(super) fn unwant(this: &Arc<Self>) {
+        this.residence.lock().wanted = false;
+        Self::sink(this);
+    }
+
     /// Makes sure that it leaves when its turn has come. To be called, with no lock above rank 1, after
     /// anything has changed that may have lowered its rank: something that tied it to its place
     /// ended, no work requires it any more, it was offered, its priority fell.

@@ -161,6 +161,11 @@ impl Turn {
         })
     }
 
+    /// Returns how the usage compares with the budget.
+    pub(super) fn budget(&self) -> Budget {
+        self.budget
+    }
+
     /// Notes how the usage compares with the budget; says whether that is news. Then
     /// [`Order::settle`] wants to know in every segment.
     pub(super) fn set_budget(&mut self, budget: Budget) -> bool {

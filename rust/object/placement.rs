@@ -39,13 +39,11 @@ use crate::{
         },
         segment::{
             Contiguity,
-            Segment,
-            Shape, //
+            Segment, //
         },
     },
     policy::{
         eviction::{
-            self,
             Bond,
             Budget,
             Gathering,
@@ -65,6 +63,7 @@ use crate::{
     },
 };
 
+mod compaction;
 mod display;
 mod failing;
 mod moves;
@@ -369,16 +368,14 @@ impl Mover<'_> {
                 self.clear(choice.segment, chosen)?;
             }
         }
-        let chosen = match shape.contiguity {
-            Contiguity::Loose => {
-                let need = self
-                    .residency
-                    .segment(choice.segment)
-                    .and_then(|segment| segment.missing(&shape));
-                self.choose_loose(choice.segment, need)
-            }
-            Contiguity::Contiguous => self.choose_window(choice.segment, &shape),
-        };
+        if shape.contiguity == Contiguity::Contiguous {
+            return self.clear_window(allocation, choice);
+        }
+        let need = self
+            .residency
+            .segment(choice.segment)
+            .and_then(|segment| segment.missing(&shape));
+        let chosen = self.choose_loose(choice.segment, need);
         self.clear(choice.segment, chosen)?;
         self.take(allocation, choice).ok_or(Refusal::NoPlace)
     }
@@ -455,35 +452,6 @@ impl Mover<'_> {
             segment.order.put_back(&victim.key);
         }
         refusal.map_or(Ok(gathered.leaving), Err)
-    }
-
-    /// Names who leaves so that one run becomes free.
-    fn choose_window(&mut self, id: SegmentId, shape: &Shape) -> Result<usize, Refusal> {
-        let Residency {
-            segments,
-            victims,
-            occupants,
-            keys,
-            ..
-        } = &mut *self.residency;
-        let segment = find(segments, id).ok_or(Refusal::NoPlace)?;
-        let window = segment.window(shape).ok_or(Refusal::NoPlace)?;
-        segment.map_out(occupants, keys);
-        let Ok(place) = eviction::contiguous(&window, occupants) else {
-            return Err(refusal(segment));
-        };
-        let mut count = 0;
-        for (victim, slot) in eviction::victims(occupants, &place).zip(victims.iter_mut()) {
-            let key = usize::try_from(victim.key)
-                .ok()
-                .and_then(|index| keys.get(index));
-            *slot = Victim {
-                key: key.copied().unwrap_or_default(),
-                pages: victim.pages,
-            };
-            count += 1;
-        }
-        Ok(count)
     }
 
     fn place_at(&self, id: SegmentId, chain: &Chain) -> Option<Place> {

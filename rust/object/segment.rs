@@ -22,16 +22,21 @@ use crate::{
         SegmentKind, //
     },
     object::{
+        allocation::Allocation,
         order::{
             Key,
             Order, //
         },
-        residence::Location, //
+        residence::{
+            Location,
+            Residence, //
+        },
     },
     policy::{
         eviction::{
             Bond,
             Candidate,
+            Fate,
             Occupant,
             Rank,
             Window, //
@@ -184,6 +189,11 @@ impl Segment {
         self.pool.take_at(first..end).ok()
     }
 
+    /// Takes exactly these pages, if they are free.
+    pub(super) fn take_pages(&mut self, pages: Range<u32>) -> Option<Chain> {
+        self.pool.take_at(pages).ok()
+    }
+
     /// Gives pages back.
     pub(crate) fn give(&mut self, chain: Chain) {
         self.pool.give(chain);
@@ -258,22 +268,32 @@ impl Segment {
     }
 
     /// Lists all runs that somebody has, and the keys of those who have them; the key of a candidate
-    /// is its index there. Both have room for one entry per page.
-    pub(super) fn map_out(&self, runs: &mut KVVec<Occupant>, keys: &mut KVVec<Key>) {
+    /// is its index there. Both have room for one entry per page. `fate` says what becomes of who
+    /// lies in a run of so many pages.
+    pub(super) fn map_out(
+        &self,
+        runs: &mut KVVec<Occupant>,
+        keys: &mut KVVec<Key>,
+        fate: impl Fn(&Allocation, &Residence, u32) -> Fate,
+    ) {
         runs.clear();
         keys.clear();
         for ((key, allocation), index) in self.order.iter().zip(0..) {
+            let budget = allocation.device().client().turn().lock().budget();
             let residence = allocation.residence().lock();
             let candidate = Candidate {
                 key: index,
                 pages: Self::pages_at(residence.location()),
-                rank: allocation.rank(&residence),
+                rank: allocation.rank(&residence).with(budget),
             };
             if let Location::Segment(_, chain) | Location::Aperture(chain) = residence.location() {
+                let longest = self.pool.runs(chain).map(|run| run.end - run.start).max();
+                let fate = fate(allocation, &residence, longest.unwrap_or(0));
                 for run in self.pool.runs(chain) {
                     // Within a client and rank in the order of last use.
                     let recency = u32::try_from(index).unwrap_or(u32::MAX);
-                    let _ = runs.push_within_capacity(Occupant::new(candidate, run, recency));
+                    let occupant = Occupant::new(candidate, run, fate, recency);
+                    let _ = runs.push_within_capacity(occupant);
                 }
             }
             let _ = keys.push_within_capacity(*key);
@@ -285,9 +305,30 @@ impl Segment {
                 rank: Rank::default().tied(Bond::Fixed),
             };
             for run in self.pool.runs(chain) {
-                let _ = runs.push_within_capacity(Occupant::new(candidate, run, 0));
+                let occupant = Occupant::new(candidate, run, Fate::Stays, 0);
+                let _ = runs.push_within_capacity(occupant);
             }
         }
+    }
+
+    /// Returns whether pages for `shape` are free that are not in a window of `window` pages, of
+    /// which somebody has `inside`.
+    pub(super) fn has_room_beside(&self, shape: &Shape, window: u32, inside: u32) -> bool {
+        let Some(pages) = self.pages_for(shape.bytes) else {
+            return false;
+        };
+        let most_inside = window.saturating_sub(inside);
+        match shape.contiguity {
+            Contiguity::Loose => pages <= self.pool.free_pages().saturating_sub(most_inside),
+            Contiguity::Contiguous => pages <= self.pool.largest_within(self.permitted(shape)),
+        }
+    }
+
+    /// Takes all free pages in `window`, so that nobody goes there.
+    pub(super) fn block(&mut self, window: &Range<u32>) -> Option<Chain> {
+        let free = self.pool.free_within(window.clone());
+        self.pool
+            .take_loose(free, window.clone(), window.clone(), End::Low)
     }
 
     /// Returns the bytes of the whole segment.

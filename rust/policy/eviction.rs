@@ -51,6 +51,7 @@ pub use self::{
 pub use super::window::{
     contiguous,
     victims,
+    Fate,
     Occupant,
     Window, //
 };

@@ -2,25 +2,40 @@
 
 //! Which run of pages to clear.
 //!
-//! An allocation that needs adjacent pages finds no room although enough pages could be freed,
-//! because they are not neighbours. So what is chosen is a window of pages, and everyone with a
-//! page in it leaves, also those whose other pages are elsewhere. Of all windows that hold nothing
-//! pinned the cheapest is taken.
+//! An allocation that needs adjacent pages finds no room although enough pages are free or could
+//! be freed, because they are not neighbours. So what is chosen is a window of pages, and everyone
+//! with a page in it goes away, also those whose other pages are elsewhere: to other pages, if they
+//! may move and there are any, or out. Of all windows in which nobody has to stay the cheapest is
+//! taken.
 
 use core::ops::Range;
 
 use super::eviction::{
     Candidate,
     NoRoom,
+    Rank,
     Victim, //
 };
 use super::heap_sort::heap_sort;
+
+/// What becomes of an allocation when the place of one of its runs is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It must stay where it is.
+    Stays,
+    /// It goes to other pages.
+    Moves,
+    /// There are no other pages for it: it leaves.
+    Leaves,
+}
 
 /// One run of pages that an allocation occupies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occupant {
     /// The allocation, with all its pages, wherever they are.
     candidate: Candidate,
+    /// What becomes of it.
+    fate: Fate,
     /// First page of the run.
     start: u32,
     /// Page behind the run.
@@ -34,10 +49,12 @@ pub struct Occupant {
 }
 
 impl Occupant {
-    /// Says that `candidate` occupies `run`; `recency` grows from the one used longest ago.
-    pub fn new(candidate: Candidate, run: Range<u32>, recency: u32) -> Self {
+    /// Says that `candidate` occupies `run`; `recency` grows from the one used longest ago. All
+    /// runs of an allocation have the same fate.
+    pub fn new(candidate: Candidate, run: Range<u32>, fate: Fate, recency: u32) -> Self {
         Self {
             candidate,
+            fate,
             start: run.start,
             end: run.end,
             recency,
@@ -61,59 +78,117 @@ pub struct Window {
 /// What emptying a window costs; less is better, earlier fields first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Cost {
-    /// Runs of those that may not leave: must be none.
-    tied: u64,
-    /// Pages of allocations that work requires.
-    required: u64,
+    /// Runs of those that stay: must be none.
+    staying: u64,
+    /// The highest rank of those that leave, plus one.
+    highest: u32,
     /// Pages of all allocations that leave.
-    pages: u64,
-    /// Sum of their recencies.
+    leaving: u64,
+    /// Pages of all allocations that move.
+    moving: u64,
+    /// Sum of the recencies.
     recency: u64,
 }
 
-impl Cost {
-    /// Returns the cost of one more allocation.
-    fn plus(self, occupant: &Occupant) -> Self {
-        let one = Self::of(occupant);
+/// The ranks that can leave; all that cannot count as the last of them.
+const RANKS: usize = 256;
+
+/// The sums over those in a window.
+struct Sums {
+    /// What can be added and subtracted; the highest rank is that of nobody.
+    cost: Cost,
+    /// How many leave, by rank.
+    ranks: [u32; RANKS],
+    /// Which of these are not zero, one bit each.
+    present: [u64; RANKS / 64],
+}
+
+impl Sums {
+    /// Of an empty window.
+    const fn new() -> Self {
         Self {
-            tied: self.tied.saturating_add(one.tied),
-            required: self.required.saturating_add(one.required),
-            pages: self.pages.saturating_add(one.pages),
-            recency: self.recency.saturating_add(one.recency),
+            cost: Cost {
+                staying: 0,
+                highest: 0,
+                leaving: 0,
+                moving: 0,
+                recency: 0,
+            },
+            ranks: [0; RANKS],
+            present: [0; RANKS / 64],
         }
     }
 
-    /// Returns the cost without that allocation.
-    fn minus(self, occupant: &Occupant) -> Self {
-        let one = Self::of(occupant);
-        Self {
-            tied: self.tied.saturating_sub(one.tied),
-            required: self.required.saturating_sub(one.required),
-            pages: self.pages.saturating_sub(one.pages),
-            recency: self.recency.saturating_sub(one.recency),
+    /// Adds one more allocation.
+    fn add(&mut self, one: &Occupant) {
+        let pages = u64::from(one.candidate.pages);
+        let cost = &mut self.cost;
+        cost.recency = cost.recency.saturating_add(one.recency.into());
+        match one.fate {
+            Fate::Stays => cost.staying = cost.staying.saturating_add(1),
+            Fate::Moves => cost.moving = cost.moving.saturating_add(pages),
+            Fate::Leaves => {
+                cost.leaving = cost.leaving.saturating_add(pages);
+                self.count(one.candidate.rank, |count| count.saturating_add(1));
+            }
         }
     }
 
-    /// Returns what it costs that the allocation of `occupant` leaves.
-    fn of(occupant: &Occupant) -> Self {
-        let pages = u64::from(occupant.candidate.pages);
-        let rank = occupant.candidate.rank;
-        Self {
-            tied: u64::from(!rank.may_leave()),
-            required: if rank.is_required() { pages } else { 0 },
-            pages,
-            recency: occupant.recency.into(),
+    /// Takes an allocation away that was added.
+    fn subtract(&mut self, one: &Occupant) {
+        let pages = u64::from(one.candidate.pages);
+        let cost = &mut self.cost;
+        cost.recency = cost.recency.saturating_sub(one.recency.into());
+        match one.fate {
+            Fate::Stays => cost.staying = cost.staying.saturating_sub(1),
+            Fate::Moves => cost.moving = cost.moving.saturating_sub(pages),
+            Fate::Leaves => {
+                cost.leaving = cost.leaving.saturating_sub(pages);
+                self.count(one.candidate.rank, |count| count.saturating_sub(1));
+            }
+        }
+    }
+
+    /// Changes how many of a rank leave.
+    fn count(&mut self, rank: Rank, change: impl Fn(u32) -> u32) {
+        let index = rank.order();
+        // CAST: below 256.
+        let (word, bit) = (index as usize / 64, index % 64);
+        // CAST: below 256.
+        let (count, word) = (
+            self.ranks.get_mut(index as usize),
+            self.present.get_mut(word),
+        );
+        if let (Some(count), Some(word)) = (count, word) {
+            *count = change(*count);
+            let mask = 1_u64.wrapping_shl(bit);
+            *word = if *count == 0 {
+                *word & !mask
+            } else {
+                *word | mask
+            };
+        }
+    }
+
+    /// Returns the cost.
+    fn cost(&self) -> Cost {
+        let words = (0_u32..).zip(&self.present);
+        let highest = words
+            .filter_map(|(index, word)| Some(word.checked_ilog2()?.wrapping_add(index * 64)))
+            .last();
+        Cost {
+            highest: highest.map_or(0, |highest| highest.wrapping_add(1)),
+            ..self.cost
         }
     }
 }
 
 /// Chooses the window whose emptying costs least.
 ///
-/// The first aim is that nothing required leaves, or as little of it as can be; then that few pages
-/// leave; then that they were used long ago; then a low place. Every page inside [`Window::within`]
-/// that is not free must belong to one of `occupants`, which come in any order and do not overlap;
-/// those that may never leave are pinned ones. An allocation of several runs has one occupant for
-/// each, with the same [`Candidate`]. The slice is left sorted for [`victims`].
+/// The first aim is that the ranks of those that leave are low, then that few pages leave, then that few
+/// move; then that they were used long ago; then a low place. Every page inside [`Window::within`]
+/// that is not free must belong to one of `occupants`, which come in any order and do not overlap.
+/// An allocation of several runs has one occupant for each, with the same [`Candidate`]. The slice is left sorted for [`victims`].
 ///
 /// With r occupants r log r steps for sorting and 2 r for the search. It suffices to look at
 /// windows that begin right behind an occupant or at the beginning: any other can slide down to one
@@ -121,7 +196,7 @@ impl Cost {
 ///
 /// # Errors
 ///
-/// [`NoRoom::Pages`] if every window has something pinned in it.
+/// [`NoRoom::Pages`] if every window has somebody in it who stays.
 ///
 /// Requirement: SEG-14, RES-17, RES-18.
 pub fn contiguous(window: &Window, occupants: &mut [Occupant]) -> Result<Range<u32>, NoRoom> {
@@ -132,7 +207,7 @@ pub fn contiguous(window: &Window, occupants: &mut [Occupant]) -> Result<Range<u
         entering: occupants.iter(),
         leaving: occupants.iter(),
         start: 0,
-        cost: Cost::default(),
+        sums: Sums::new(),
     };
     let mut best: Option<(Cost, Range<u32>)> = None;
     let mut lowest = 0;
@@ -147,14 +222,14 @@ pub fn contiguous(window: &Window, occupants: &mut [Occupant]) -> Result<Range<u
         lowest = place.start;
         let cost = slide.to(&place);
         let better = best.as_ref().is_none_or(|(least, _)| cost < *least);
-        if cost.tied == 0 && better {
+        if cost.staying == 0 && better {
             best = Some((cost, place));
         }
     }
     best.map(|(_, place)| place).ok_or(NoRoom::Pages)
 }
 
-/// Returns the allocations that leave when `place`, chosen by [`contiguous`], is emptied.
+/// Returns the allocations that go away when `place`, chosen by [`contiguous`], is emptied.
 ///
 /// Each comes once. `occupants` are those that [`contiguous`] left sorted. Linear in their number.
 pub fn victims<'a>(
@@ -205,8 +280,8 @@ struct Slide<'a> {
     leaving: core::slice::Iter<'a, Occupant>,
     /// Where the window begins.
     start: u32,
-    /// The cost of those in it; an allocation counts once, however many of its runs are in it.
-    cost: Cost,
+    /// The sums over those in it; an allocation counts once, however many of its runs are in it.
+    sums: Sums,
 }
 
 impl Slide<'_> {
@@ -215,17 +290,17 @@ impl Slide<'_> {
         while let Some(one) = next_if(&mut self.entering, |one| one.start < place.end) {
             let is_first = one.previous_end <= self.start;
             if is_first {
-                self.cost = self.cost.plus(one);
+                self.sums.add(one);
             }
         }
         while let Some(one) = next_if(&mut self.leaving, |one| one.end <= place.start) {
             let is_last = one.next_start >= place.end;
             if is_last {
-                self.cost = self.cost.minus(one);
+                self.sums.subtract(one);
             }
         }
         self.start = place.start;
-        self.cost
+        self.sums.cost()
     }
 }
 
@@ -290,10 +365,22 @@ mod tests {
         }
     }
 
+    fn fate(of: Of) -> Fate {
+        match of {
+            Pinned => Fate::Stays,
+            _ => Fate::Leaves,
+        }
+    }
+
     /// An occupant of one run whose recency is its key.
     fn occupant(key: u64, run: Range<u32>, of: Of) -> Occupant {
         let pages = run.end - run.start;
-        Occupant::new(candidate(key, pages, of), run, u32::try_from(key).unwrap())
+        Occupant::new(
+            candidate(key, pages, of),
+            run,
+            fate(of),
+            u32::try_from(key).unwrap(),
+        )
     }
 
     fn window(pages: u32, align: u32) -> Window {
@@ -340,6 +427,25 @@ mod tests {
     }
 
     #[test]
+    fn moving_is_better_than_leaving() {
+        let mut occupants = [
+            occupant(1, 0..20, Idle),
+            Occupant::new(candidate(2, 80, Idle), 20..100, Fate::Moves, 0),
+        ];
+        assert_eq!(contiguous(&window(20, 1), &mut occupants), Ok(20..40));
+    }
+
+    #[test]
+    fn lower_rank_leaves_even_if_it_is_larger() {
+        let mut occupants = [
+            occupant(1, 0..60, Idle),
+            occupant(2, 60..80, Required),
+            occupant(3, 80..100, Pinned),
+        ];
+        assert_eq!(contiguous(&window(20, 1), &mut occupants), Ok(0..20));
+    }
+
+    #[test]
     fn oldest_of_equal_windows_leaves() {
         let mut occupants = [occupant(9, 0..50, Idle), occupant(3, 50..100, Idle)];
         assert_eq!(contiguous(&window(50, 1), &mut occupants), Ok(50..100));
@@ -356,9 +462,9 @@ mod tests {
     fn scattered_allocation_counts_once() {
         let scattered = candidate(7, 12, Idle);
         let mut occupants = [
-            Occupant::new(scattered, 4..8, 0),
-            Occupant::new(scattered, 20..24, 0),
-            Occupant::new(scattered, 30..34, 0),
+            Occupant::new(scattered, 4..8, Fate::Leaves, 0),
+            Occupant::new(scattered, 20..24, Fate::Leaves, 0),
+            Occupant::new(scattered, 30..34, Fate::Leaves, 0),
             occupant(1, 40..60, Idle),
             occupant(2, 60..100, Pinned),
         ];

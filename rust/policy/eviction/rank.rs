@@ -129,9 +129,13 @@ impl Rank {
         self.bond() == Bond::Loose
     }
 
-    /// Returns whether work that is about to run needs it.
-    pub fn is_required(self) -> bool {
-        self.0 & (1 << NEED) != 0
+    /// Returns where those with this rank stand among all that may leave, below 256; those that may
+    /// not leave come last.
+    pub fn order(self) -> u32 {
+        match self.bond() {
+            Bond::Loose => (self.0 & 0xff).into(),
+            _ => 0xff,
+        }
     }
 
     /// Returns the same rank with another tie.

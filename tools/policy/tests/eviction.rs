@@ -8,6 +8,7 @@ use policy::policy::eviction::{
     contiguous,
     victims,
     Candidate,
+    Fate,
     Gathering,
     Occupant,
     Rank,
@@ -84,25 +85,36 @@ fn owners_in(occupants: &[(Range<u32>, usize)], place: &Range<u32>) -> Vec<usize
 fn cost(
     occupants: &[(Range<u32>, usize)],
     candidates: &[Candidate],
+    fates: &[Fate],
     place: &Range<u32>,
-) -> Option<(u64, u64, u64)> {
-    let mut cost = (0, 0, 0);
+) -> Option<(u32, u64, u64, u64)> {
+    let mut cost = (0, 0, 0, 0);
     for owner in owners_in(occupants, place) {
         let candidate = candidates[owner];
-        if !candidate.rank.may_leave() {
-            return None;
+        let pages = u64::from(candidate.pages);
+        match fates[owner] {
+            Fate::Stays => return None,
+            Fate::Moves => cost.2 += pages,
+            Fate::Leaves => {
+                cost.0 = cost.0.max(candidate.rank.order() + 1);
+                cost.1 += pages;
+            }
         }
-        if candidate.rank.is_required() {
-            cost.0 += u64::from(candidate.pages);
-        }
-        cost.1 += u64::from(candidate.pages);
-        cost.2 += owner as u64;
+        cost.3 += owner as u64;
     }
     Some(cost)
 }
 
-/// A window that is wanted, the runs and owners in the way, and the rank of each owner.
-type Case = (Window, Vec<(Range<u32>, usize)>, Vec<Rank>);
+fn fate() -> impl Strategy<Value = Fate> {
+    prop_oneof![
+        2 => Just(Fate::Moves),
+        3 => Just(Fate::Leaves),
+        1 => Just(Fate::Stays),
+    ]
+}
+
+/// A window that is wanted, the runs and owners in the way, and the rank and fate of each owner.
+type Case = (Window, Vec<(Range<u32>, usize)>, Vec<(Rank, Fate)>);
 
 fn case() -> impl Strategy<Value = Case> {
     let window = (1..60_u32, 0..6_u32, 0..40_u32, 0..160_u32).prop_map(|window| {
@@ -113,7 +125,7 @@ fn case() -> impl Strategy<Value = Case> {
             within: start..start + length,
         }
     });
-    let ranks = prop::collection::vec(rank(), 12);
+    let ranks = prop::collection::vec((rank(), fate()), 12);
     (window, occupants(), ranks)
 }
 
@@ -128,14 +140,22 @@ fn window_is_the_cheapest_of_all() {
             .map(|owner| Candidate {
                 key: 100 + owner as u64,
                 pages: pages(owner),
-                rank: ranks[owner],
+                rank: ranks[owner].0,
             })
             .collect();
+        let fates: Vec<Fate> = ranks.iter().map(|(_, fate)| *fate).collect();
         // The order in which they are told does not matter.
         let mut told: Vec<Occupant> = occupants
             .iter()
             .rev()
-            .map(|(run, owner)| Occupant::new(candidates[*owner], run.clone(), *owner as u32))
+            .map(|(run, owner)| {
+                Occupant::new(
+                    candidates[*owner],
+                    run.clone(),
+                    fates[*owner],
+                    *owner as u32,
+                )
+            })
             .collect();
         let result = contiguous(&window, &mut told);
         let last = window.within.end.saturating_sub(window.pages);
@@ -144,7 +164,7 @@ fn window_is_the_cheapest_of_all() {
             .filter(|start| start + window.pages <= window.within.end)
             .filter_map(|start| {
                 let place = start..start + window.pages;
-                Some((cost(&occupants, &candidates, &place)?, start))
+                Some((cost(&occupants, &candidates, &fates, &place)?, start))
             })
             .min();
         let expected = best.map(|(_, start)| start..start + window.pages);

@@ -15,6 +15,7 @@ use std::ops::Range;
 use policy::policy::eviction::{
     self,
     Candidate,
+    Fate,
     Gathering,
     Occupant,
     Rank,
@@ -235,7 +236,11 @@ impl Adapter {
             let other = &self.allocations[&key];
             let chain = &other.place.as_ref().unwrap().1;
             for run in self.segments[id].pool.runs(chain) {
-                occupants.push(Occupant::new(other.candidate(key), run, age));
+                let fate = match other.rank.may_leave() {
+                    true => Fate::Leaves,
+                    false => Fate::Stays,
+                };
+                occupants.push(Occupant::new(other.candidate(key), run, fate, age));
             }
         }
         let Ok(place) = eviction::contiguous(&window, &mut occupants) else {

@@ -46,6 +46,7 @@ pub const SUITE: Suite = Suite {
         "" list_that_never_fits_ends_and_fails_its_device,
         "" empty_explicit_submission_pins_nothing,
         "" satisfied_point_stays_satisfied_when_its_fence_falls,
+        "" nobody_starves_where_memory_never_suffices,
     },
 };
 
@@ -228,4 +229,35 @@ fn satisfied_point_stays_satisfied_when_its_fence_falls() {
         client.signal(fences[1], 10);
         assert_eq!(waiter.join().expect("the waiter"), Ok(0));
     });
+}
+
+fn nobody_starves_where_memory_never_suffices() {
+    let count = 3;
+    let fixtures: Vec<Fixture> = (0..count).map(|_| Fixture::new()).collect();
+    let contexts: Vec<_> = fixtures.iter().map(Fixture::context).collect();
+    let mut ids = vec![0; count];
+    // Each submission needs three quarters of the memory, and all are queued at once.
+    let allocations: Vec<Vec<_>> = fixtures
+        .iter()
+        .map(|fixture| {
+            let create = || fixture.create(physical(4 * MIB, VISIBLE_SEGMENT));
+            (0..3).map(|_| create()).collect()
+        })
+        .collect();
+    for round in 1..=8 {
+        for (index, fixture) in fixtures.iter().enumerate() {
+            let mut commands = Commands::new();
+            for allocation in &allocations[index] {
+                commands.add(allocation.at(0), round);
+            }
+            ids[index] = commands.submit(&fixture.client, &contexts[index]);
+        }
+    }
+    for (index, fixture) in fixtures.iter().enumerate() {
+        fixture.client.wait(contexts[index].progress, ids[index]);
+        for allocation in &allocations[index] {
+            let mapping = fixture.client.map(allocation);
+            assert_eq!(mapping.read64(0), (1..=8).sum::<u64>());
+        }
+    }
 }

@@ -15,6 +15,7 @@ pub mod contiguous;
 pub mod cpu_access;
 pub mod engine;
 pub mod events;
+pub mod eviction;
 pub mod fairness;
 pub mod fault_injection;
 pub mod faults_copying;
@@ -106,6 +107,7 @@ pub const ALL: &[&Suite] = &[
     &make_resident::SUITE,
     &queue_life::SUITE,
     &relocation::SUITE,
+    &eviction::SUITE,
     &context::SUITE,
     &command_buffer::SUITE,
     &allocation_list::SUITE,
