@@ -63,7 +63,7 @@ pub const ALLOC_INFO: Element = Element {
     fields: fields!(AllocInfo {
         size: In,
         align: In,
-        flags: Flags(0x233),
+        flags: Flags(0x333),
         handle: Out,
         read_segments: In,
         write_segments: In,
