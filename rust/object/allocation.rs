@@ -50,7 +50,6 @@ use crate::{
         offsets::Token,
         presence::Presence,
         residence::{
-            Content,
             Residence,
             Wish, //
         },
@@ -438,18 +437,11 @@ impl Allocation {
         Ok(())
     }
 
-    /// Ends a portion's claim on its place, after it was used like this.
-    pub(super) fn unpin(this: &Arc<Self>, access: Option<Access>) {
+    /// Ends a portion's claim on its place.
+    pub(super) fn unpin(this: &Arc<Self>) {
         let wanted = {
             let mut residence = this.residence.lock();
             residence.pins = residence.pins.saturating_sub(1);
-            if access == Some(Access::Write) {
-                residence.gpu_dirty = true;
-                // What the GPU wrote through the aperture lies in the backing pages.
-                if residence.content == Content::Empty {
-                    residence.content = Content::Backing;
-                }
-            }
             if this.is_sunk(&residence) {
                 this.adapter().sunk().push(this);
             }

@@ -58,7 +58,6 @@ use crate::{
             Kept, //
         },
         residence::{
-            Content,
             Location,
             Residence,
             Translations,
@@ -273,10 +272,7 @@ fn touch<'a>(
     if adjacent < pages {
         return Found::Inserted(Outcome::FALLBACK);
     }
-    if residence.content == Content::Empty {
-        residence.content = Content::Backing;
-    }
-    residence.translations = Translations::Direct;
+    residence.note_mapped(Translations::Direct);
     Found::Inserted(fault.insert(frame))
 }
 
@@ -298,7 +294,7 @@ fn touch_window<'a>(
     let Some(wanted) = wanted else {
         return Found::Nothing;
     };
-    residence.translations = Translations::Window(window.segment());
+    residence.note_mapped(Translations::Window(window.segment()));
     let shown = window.show(wanted.allocation.adapter(), wanted, |view| {
         fault.insert_view(view, inside)
     });

@@ -115,21 +115,34 @@ fn report(allocation: &Allocation, decision: trace::Decision, wait_ns: u64) {
     });
 }
 
+/// What the client says it did under a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stores {
+    /// It wrote nothing.
+    None,
+    /// It wrote something.
+    Some,
+}
+
 /// Takes one lock back. With the last one, pages that Linux may swap are no longer kept for the CPU.
 ///
 /// # Errors
 ///
 /// - `EINVAL`: it is not locked.
-pub(crate) fn unlock(allocation: &Allocation) -> Result {
+pub(crate) fn unlock(allocation: &Allocation, stores: Stores) -> Result {
     let locks = allocation.locks();
     let mut held = locks.load(Relaxed);
     while held > 0 {
         match locks.cmpxchg(held, held - 1, Relaxed) {
-            Ok(1) if allocation.is_swappable() => {
-                allocation.adapter().let_go(allocation);
+            Ok(last) => {
+                if stores == Stores::Some {
+                    allocation.residence().lock().note_stores();
+                }
+                if last == 1 && allocation.is_swappable() {
+                    allocation.adapter().let_go(allocation);
+                }
                 return Ok(());
             }
-            Ok(_) => return Ok(()),
             Err(now) => held = now,
         }
     }

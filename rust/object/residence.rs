@@ -65,6 +65,19 @@ pub(crate) enum Content {
     Segment,
 }
 
+/// Who may have changed the content since it came to where it is, the surest last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Written {
+    /// Nobody could: what it was brought from is as good.
+    Never,
+    /// The CPU could: it has been given a translation, and may have stored through it.
+    Perhaps,
+    /// The CPU: the client says so.
+    ByCpu,
+    /// The GPU: a submission lists it as written.
+    ByGpu,
+}
+
 /// Why the worker shall look at an allocation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wish {
@@ -127,8 +140,10 @@ pub(crate) struct Residence {
     pub(super) translations: Translations,
     /// Whether it is held in system memory for residency, from step A1 on.
     pub(super) pinned_in_system: bool,
-    /// Whether the GPU may have written it since it came.
-    pub(super) gpu_dirty: bool,
+    /// Where its content was before it came to the memory segment it is in.
+    origin: Content,
+    /// Who may have changed the content since it came.
+    written: Written,
     /// How it was used, also while it is not resident.
     pub(super) history: History,
     /// Where it stands in the order of the segment where it lies.
@@ -169,7 +184,8 @@ impl Residence {
             wish: Wish::None,
             translations: Translations::None,
             pinned_in_system: false,
-            gpu_dirty: false,
+            origin: Content::Empty,
+            written: Written::Never,
             history: History::default(),
             entry: None,
             nodes,
@@ -299,6 +315,58 @@ impl Residence {
 
     /// Returns whether the GPU may have written it since it came.
     pub(crate) fn gpu_dirty(&self) -> bool {
-        self.gpu_dirty
+        self.written == Written::ByGpu
+    }
+
+    /// Notes that it has come to a new place, to which its content went along if it is in a memory
+    /// segment.
+    pub(super) fn arrive(&mut self, location: Location) {
+        if matches!(location, Location::Segment(..)) {
+            self.origin = self.content;
+            self.content = Content::Segment;
+        }
+        self.location = location;
+        self.written = Written::Never;
+    }
+
+    /// Notes that it has left its place: nothing is resident that could be written.
+    pub(super) fn rest(&mut self) {
+        self.written = Written::Never;
+    }
+
+    /// Returns where its content is once more when it leaves the memory segment without a copy, if
+    /// that loses nothing.
+    pub(super) fn unchanged_origin(&self) -> Option<Content> {
+        (self.written == Written::Never).then_some(self.origin)
+    }
+
+    /// Notes that its content is written where it is.
+    pub(super) fn note_written(&mut self, written: Written) {
+        self.written = self.written.max(written);
+        // Outside of a memory segment that means the backing pages.
+        if self.content == Content::Empty {
+            self.content = Content::Backing;
+        }
+    }
+
+    /// Notes that the CPU is given a translation, through which it may write.
+    pub(super) fn note_mapped(&mut self, translations: Translations) {
+        self.translations = translations;
+        self.note_written(Written::Perhaps);
+    }
+
+    /// Takes the client's word that the CPU has written it.
+    pub(super) fn note_stores(&mut self) {
+        if self.content == Content::Segment {
+            self.note_written(Written::ByCpu);
+        }
+    }
+
+    /// Takes the client's word that the CPU has written nothing since the content came. Translations
+    /// were removed, so that what it writes from now on is noticed.
+    pub(super) fn deny_stores(&mut self) {
+        if self.written == Written::Perhaps {
+            self.written = Written::Never;
+        }
     }
 }

@@ -112,6 +112,15 @@ pub(crate) enum Leaving {
     IfNeeded,
 }
 
+/// What the client says of the content of allocations whose last reference it drops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Statement {
+    /// Nothing.
+    Nothing,
+    /// The CPU has not written it since it came in, whatever it could have done.
+    NotWritten,
+}
+
 /// Adds one residency reference per element of the list.
 ///
 /// # Errors
@@ -387,11 +396,12 @@ fn pin_in_system(allocations: &[Hold]) {
 /// - `EINVAL`: an allocation without a reference left.
 /// - `ENOMEM`: no memory.
 ///
-/// Requirements: RES-10, RES-14.
+/// Requirements: RES-10, RES-14, PAG-21.
 pub(crate) fn evict(
     device: &Arc<Device>,
     allocations: &[Hold],
     leaving: Leaving,
+    statement: Statement,
 ) -> Result<(), Refused> {
     check_device(device, allocations)?;
     let mut dropped = KVVec::with_capacity(allocations.len(), GFP_KERNEL_ACCOUNT)?;
@@ -415,6 +425,10 @@ pub(crate) fn evict(
         }
         if let Some(entry) = demands.remove(&hold.demand(), hold.object_id()) {
             let _ = dropped.push_within_capacity(entry);
+        }
+        if statement == Statement::NotWritten {
+            hold.adapter().unmap(hold.allocation(), &mut residence);
+            residence.deny_stores();
         }
         residence.given_up = true;
         hold.account(&mut residence);

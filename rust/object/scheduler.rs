@@ -26,6 +26,7 @@ use crate::{
         },
         device,
         placement::Residency,
+        residence::Written,
         submission::{
             Execution,
             State,
@@ -41,14 +42,18 @@ use crate::{
     },
 };
 
-/// Writes down where everything a submission needs is, now that it is pinned there.
+/// Writes down where everything a submission needs is, now that it is pinned there, and that what it
+/// lists as written will differ from what it was brought from (DMA-31).
 pub(super) fn locate(residency: &Residency, submission: &mut ListArc<Submission>) {
     submission.progress_mut().places.clear();
     let mut settled = 0;
     for index in 0..submission.needs().len() {
         let mut place = None;
         if let Some(need) = submission.needs().get(index) {
-            let residence = need.allocation().residence().lock();
+            let mut residence = need.allocation().residence().lock();
+            if need.is_written() {
+                residence.note_written(Written::ByGpu);
+            }
             place = residency.place_of(&residence);
             settled = settled.max(residence.settled);
         }

@@ -296,6 +296,11 @@ impl Need {
         self.hold.allocation()
     }
 
+    /// Returns whether the commands write it.
+    pub(super) fn is_written(&self) -> bool {
+        self.access == Some(Access::Write)
+    }
+
     /// Notes whether content was brought in for the submission.
     pub(super) fn note(&self, paged_in: bool) {
         self.paged_in.store(paged_in, Relaxed);
@@ -550,7 +555,7 @@ impl Submission {
             if let Some(access) = need.access {
                 need.hold.end_use(access);
             }
-            Allocation::unpin(need.hold.allocation(), need.access);
+            Allocation::unpin(need.hold.allocation());
         }
         self.context.device().adapter().make_room();
     }

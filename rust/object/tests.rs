@@ -55,6 +55,7 @@ use crate::{
             self,
             Answer,
             Leaving,
+            Statement,
             Urgency, //
         },
         submission::Point,
@@ -108,8 +109,13 @@ impl Fixture {
     }
 
     fn evict(&self, hold: &Hold, leaving: Leaving) -> Result {
-        residency::evict(&self.device, core::slice::from_ref(hold), leaving)
-            .map_err(|refused| refused.error)
+        residency::evict(
+            &self.device,
+            core::slice::from_ref(hold),
+            leaving,
+            Statement::Nothing,
+        )
+        .map_err(|refused| refused.error)
     }
 
     /// Lets the worker look at everything.
@@ -233,7 +239,7 @@ mod suite {
         let bytes: u64 = fixture
             .operations()?
             .iter()
-            .filter(|(name, _)| *name == Name::Transfer)
+            .filter(|(name, _)| *name == Name::Discard)
             .map(|(_, bytes)| bytes)
             .sum();
         assert_eq!(bytes, 9 * MIB);
@@ -311,7 +317,12 @@ mod suite {
         fixture.make_resident(&twice)?;
         fixture.settle();
         let both = [twice.clone(), twice.clone()];
-        let evicted = residency::evict(&fixture.device, &both, Leaving::IfNeeded);
+        let evicted = residency::evict(
+            &fixture.device,
+            &both,
+            Leaving::IfNeeded,
+            Statement::Nothing,
+        );
         assert!(evicted.is_ok());
         fixture.make_resident(&twice)?;
         assert_eq!(fixture.make_resident(&other), Err(ENOSPC));

@@ -408,7 +408,7 @@ impl Desk {
             return false;
         }
         match served {
-            Some(Ok(_)) => list.clone().for_each(|one| Allocation::unpin(one, None)),
+            Some(Ok(_)) => list.clone().for_each(Allocation::unpin),
             Some(Err(_)) => self.bring_some(adapter, list.clone(), behalf),
             None => {}
         }

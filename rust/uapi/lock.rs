@@ -14,7 +14,8 @@ use crate::object::{
     lock::{
         self,
         Patience,
-        Purpose, //
+        Purpose,
+        Stores, //
     },
 };
 
@@ -71,7 +72,7 @@ impl Drop for Locked {
     fn drop(&mut self) {
         if let Some(allocation) = self.0.take() {
             // It is in force, so it can be undone.
-            let _ = lock::unlock(&allocation);
+            let _ = lock::unlock(&allocation, Stores::None);
         }
     }
 }
@@ -157,6 +158,10 @@ pub(super) fn unlock(file: &File, argument: &mut Unlock) -> Result<Silent> {
         return Err(EINVAL);
     }
     allocation.device().ensure_active()?;
-    lock::unlock(&allocation)?;
+    let stores = match argument.length {
+        0 => Stores::None,
+        _ => Stores::Some,
+    };
+    lock::unlock(&allocation, stores)?;
     Ok(Silent)
 }

@@ -15,6 +15,7 @@ use crate::object::{
         self,
         Answer,
         Leaving,
+        Statement,
         Urgency, //
     },
 };
@@ -103,7 +104,8 @@ impl Drop for Counted<'_> {
         for &handle in handles.as_slice() {
             // A handle that was closed in the meantime has taken its references along.
             if let Ok(hold) = self.file.handles().get::<Hold>(handle) {
-                let _ = residency::evict(&self.device, &[hold], Leaving::AtOnce);
+                let _ =
+                    residency::evict(&self.device, &[hold], Leaving::AtOnce, Statement::Nothing);
             }
         }
     }
@@ -175,7 +177,12 @@ pub(super) fn evict(file: &File, argument: &mut Evict) -> Result<Done> {
     } else {
         Leaving::AtOnce
     };
-    residency::evict(&device, &holds, leaving).blame(fail_index)?;
+    let statement = if argument.flags & abi::EVICT_NOT_WRITTEN != 0 {
+        Statement::NotWritten
+    } else {
+        Statement::Nothing
+    };
+    residency::evict(&device, &holds, leaving, statement).blame(fail_index)?;
     argument.bytes_to_trim = file.client().account().excess();
     Ok(Done)
 }

@@ -1861,7 +1861,9 @@ struct vidmm_make_resident {
  * %VIDMM_EVICT_ONLY_IF_NEEDED
  *   The allocation stays until somebody wants the space.
  * %VIDMM_EVICT_NOT_WRITTEN
- *   Contents in backing store are still good.
+ *   Contents in backing store are still good: the CPU has not written the
+ *   allocation where it is. Work that lists it with WRITE and bytes that
+ *   UNLOCK declares written are kept all the same.
  */
 #define VIDMM_EVICT_ONLY_IF_NEEDED		(1U << 0)
 #define VIDMM_EVICT_NOT_WRITTEN			(1U << 1)

@@ -230,7 +230,7 @@ impl Mover<'_> {
     /// Brings an allocation that is nowhere to a place that was taken for it.
     fn arrive(&mut self, allocation: &Arc<Allocation>, location: Location) -> Result<(), Refusal> {
         self.come(allocation, location)?;
-        Allocation::unpin(allocation, None);
+        Allocation::unpin(allocation);
         Ok(())
     }
 

@@ -98,7 +98,6 @@ impl Mover<'_> {
                     self.paged.bytes_in += size;
                     usage.add(Sum::PagedIn, size);
                 }
-                residence.content = Content::Segment;
                 usage.add(Sum::Resident(*id), size);
             }
             Location::Aperture(_) => {
@@ -121,7 +120,7 @@ impl Mover<'_> {
             Location::Nowhere => {}
         }
         drop(residence.install(backing));
-        residence.location = location;
+        residence.arrive(location);
         residence.unplaced = false;
         self.take_back(&mut residence);
         residence.settled = residence.settled.max(self.builder.settles(self.line));
@@ -129,7 +128,6 @@ impl Mover<'_> {
         if allocation.flags().contains(Flag::Pinned) {
             residence.fixed += 1;
         }
-        residence.gpu_dirty = false;
         drop(residence);
         allocation.moved();
         Ok(())
@@ -142,7 +140,8 @@ impl Mover<'_> {
         }
     }
 
-    /// Moves an allocation out of its place, keeping its content.
+    /// Moves an allocation out of its place, keeping its content. What it was brought from need not be
+    /// written again if nobody has changed the content since (PAG-21).
     ///
     /// # Errors
     ///
@@ -173,17 +172,23 @@ impl Mover<'_> {
         match location {
             Location::Segment(id, chain) => {
                 self.adapter.unmap(allocation, &mut residence);
+                let unchanged = residence.unchanged_origin();
                 if let Some(segment) = self.residency.segment_mut(id) {
-                    if let Some(backing) = residence.backing() {
-                        let (line, builder) = (self.line, &mut *self.builder);
-                        builder.transfer(line, segment.runs(&chain), backing.runs(), why);
+                    let (line, builder) = (self.line, &mut *self.builder);
+                    match (unchanged, residence.backing()) {
+                        (None, Some(backing)) => {
+                            builder.transfer(line, segment.runs(&chain), backing.runs(), why);
+                        }
+                        _ => builder.discard(line, segment.runs(&chain), why),
                     }
                     segment.order.leave(allocation, &mut residence);
                     segment.give(chain);
                 }
-                residence.content = Content::Backing;
-                self.paged.bytes_out += size;
-                usage.add(Sum::PagedOut, size);
+                residence.content = unchanged.unwrap_or(Content::Backing);
+                if unchanged.is_none() {
+                    self.paged.bytes_out += size;
+                    usage.add(Sum::PagedOut, size);
+                }
                 usage.add(Sum::Evictions, 1);
                 usage.sub(Sum::Resident(id), size);
             }
@@ -196,7 +201,7 @@ impl Mover<'_> {
         }
         residence.wanted = false;
         residence.pinned_in_system = false;
-        residence.gpu_dirty = false;
+        residence.rest();
         residence.settled = residence.settled.max(self.builder.settles(self.line));
         residence.wish = Wish::None;
         self.residency

@@ -76,7 +76,7 @@ impl Mover<'_> {
             return Err(refusal);
         }
         self.come(allocation, to)?;
-        Allocation::unpin(allocation, None);
+        Allocation::unpin(allocation);
         Ok(())
     }
 

@@ -253,7 +253,7 @@ impl Desk {
         }
         let made = self.expose(adapter, switch.purpose(), primary, Room::Made);
         for one in others {
-            Allocation::unpin(one.allocation(), None);
+            Allocation::unpin(one.allocation());
         }
         made.map_err(refused)
     }

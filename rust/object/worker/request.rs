@@ -107,7 +107,7 @@ impl Desk {
             note(index, more.bytes_in > 0);
             if let Err(refusal) = brought {
                 for (_, one) in order.take(count) {
-                    Allocation::unpin(one, None);
+                    Allocation::unpin(one);
                 }
                 return Err(refusal);
             }

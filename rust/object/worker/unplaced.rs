@@ -36,6 +36,6 @@ impl Desk {
                 residence.pins += 1;
             }
         }
-        list.for_each(|one| Allocation::unpin(one, None));
+        list.for_each(Allocation::unpin);
     }
 }

@@ -8,6 +8,7 @@ pub mod allocation;
 pub mod allocation_list;
 pub mod aperture;
 pub mod budget;
+pub mod clean;
 pub mod command_buffer;
 pub mod content;
 pub mod context;
@@ -98,6 +99,7 @@ pub const ALL: &[&Suite] = &[
     &scanout_order::SUITE,
     &swap::SUITE,
     &contiguous::SUITE,
+    &clean::SUITE,
     &paging_queue::SUITE,
     &paging::SUITE,
     &paging_buffer::SUITE,
