@@ -125,7 +125,8 @@ pub(crate) struct Allocation {
     flags: Flags,
     segments: u32,
     preferred: u64,
-    priority: u32,
+    /// How much it matters that it stays where engines reach it, 1 to 5.
+    priority: Atomic<u32>,
     primary: Option<Pin<KBox<Primary>>>,
     /// Who pays for its backing pages, whoever takes them.
     payer: MemoryCgroup,
@@ -276,7 +277,12 @@ impl Allocation {
 
     /// Returns its priority.
     pub(crate) fn priority(&self) -> u32 {
-        self.priority
+        self.priority.load(Relaxed)
+    }
+
+    /// Changes its priority: the next choice of who leaves goes by it.
+    pub(crate) fn set_priority(&self, priority: u32) {
+        self.priority.store(priority, Relaxed);
     }
 
     /// Returns where its name is.

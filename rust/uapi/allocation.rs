@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! ALLOC_CREATE, ALLOC_QUERY.
+//! ALLOC_CREATE, ALLOC_QUERY, SET_PRIORITY.
 
 use kernel::{
     prelude::*,
@@ -32,11 +32,14 @@ use super::{
         AllocInfo,
         AllocQuery,
         AllocState,
+        PriorityItem,
+        SetPriority,
         FAIL_INDEX_NONE, //
     },
     dispatch::{
         argument,
-        Answered, //
+        Answered,
+        Done, //
     },
     file::File,
     handle::{
@@ -72,6 +75,14 @@ argument! {
 
 argument! {
     AllocQuery:
+    flags flags;
+    zero;
+    results;
+    report fail_index = FAIL_INDEX_NONE
+}
+
+argument! {
+    SetPriority:
     flags flags;
     zero;
     results;
@@ -301,4 +312,43 @@ fn aperture(allocation: &Allocation) -> u32 {
     capabilities
         .aperture()
         .map_or(abi::SEGMENT_ID_NONE, |aperture| aperture.id.get())
+}
+
+/// Changes how much it matters that allocations stay where engines reach them: all of the list, or
+/// none.
+///
+/// # Errors
+///
+/// - `ENOENT`: no such allocation.
+/// - `EINVAL`: no such priority.
+/// - `EIO`: the device of one is in error.
+/// - `ENOMEM`: no memory.
+pub(super) fn set_priority(file: &File, argument: &mut SetPriority) -> Result<Done> {
+    let fail_index = &mut argument.fail_index;
+    let items: List<PriorityItem> =
+        List::read(&argument.items, list::HANDLES, Empty::Refused).blame(fail_index)?;
+    let items = items.as_slice();
+    let mut holds = KVVec::with_capacity(items.len(), GFP_KERNEL_ACCOUNT)?;
+    let handles = items.iter().map(|item| item.alloc);
+    file.handles()
+        .visit(handles, |index, hold: Option<Hold>| {
+            let hold = hold.ok_or(Refused::at(index, ENOENT))?;
+            holds
+                .push_within_capacity(hold)
+                .map_err(|_| Refused::at(index, ENOMEM))
+        })
+        .blame(fail_index)?;
+    list::check_each(items, check_priority).blame(fail_index)?;
+    list::check_each(&holds, |hold| hold.device().ensure_active()).blame(fail_index)?;
+    for (hold, item) in holds.iter().zip(items) {
+        hold.set_priority(item.priority);
+    }
+    Ok(Done)
+}
+
+fn check_priority(item: &PriorityItem) -> Result {
+    match item.priority {
+        abi::ALLOC_PRIORITY_MINIMUM..=abi::ALLOC_PRIORITY_MAXIMUM => Ok(()),
+        _ => Err(EINVAL),
+    }
 }

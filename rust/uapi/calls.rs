@@ -70,6 +70,7 @@ static LINES: [Line; NUMBERS] = {
     lines[at(nr::DEVICE_STATE)] = ioctl!(DeviceState, 0, device::state);
     lines[at(nr::ALLOC_CREATE)] = ioctl!(AllocCreate, 0, allocation::create);
     lines[at(nr::ALLOC_QUERY)] = ioctl!(AllocQuery, 0, allocation::query);
+    lines[at(nr::SET_PRIORITY)] = ioctl!(SetPriority, 0, allocation::set_priority);
     lines[at(nr::LOCK)] = ioctl!(Lock, lock::FLAGS_KNOWN, lock::lock);
     lines[at(nr::UNLOCK)] = ioctl!(Unlock, 0, lock::unlock);
     lines[at(nr::CONTEXT_CREATE)] = ioctl!(ContextCreate, abi::CONTEXT_NO_TIMEOUT, context::create);

@@ -54,6 +54,7 @@ elements! {
     AllocInfo,
     AllocState,
     Point,
+    PriorityItem,
     SubmitAlloc,
     SubmitPatch,
 }

@@ -140,7 +140,7 @@ pub(crate) fn create(device: &Arc<Device>, description: &Description) -> Result<
             flags: description.flags,
             segments: fitted.segments,
             preferred: description.preferred,
-            priority: description.priority,
+            priority: Atomic::new(description.priority),
             primary,
             payer: MemoryCgroup::of_caller(),
             swap,

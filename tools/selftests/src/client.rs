@@ -37,8 +37,10 @@ use crate::{
         MakeResident,
         PagingQueueCreate,
         Point,
+        PriorityItem,
         Query,
         SetName,
+        SetPriority,
         SubmitQuery,
         Unlock, //
     },
@@ -266,6 +268,16 @@ impl Client {
     pub fn state_of(&self, handle: u32) -> AllocState {
         self.try_states(&[handle])
             .unwrap_or_else(|error| panic!("ALLOC_QUERY: {error:?}"))[0]
+    }
+
+    /// Changes the priorities of allocations; an error carries `fail_index`.
+    pub fn try_set_priority(&self, items: &[PriorityItem]) -> Result<(), (Errno, u32)> {
+        let mut argument = SetPriority {
+            items: array(items),
+            ..Default::default()
+        };
+        self.call(abi::IOCTL_SET_PRIORITY, &mut argument)
+            .map_err(|errno| (errno, argument.fail_index))
     }
 
     /// Maps an allocation for reading and writing.

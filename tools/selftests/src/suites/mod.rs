@@ -46,6 +46,9 @@ pub mod patch_list;
 pub mod pinned;
 pub mod placement_matrix;
 pub mod primary;
+pub mod placement_matrix;
+pub mod primary;
+pub mod priority;
 pub mod query;
 pub mod queue_life;
 pub mod random_model;
@@ -100,6 +103,7 @@ pub const ALL: &[&Suite] = &[
     &swap::SUITE,
     &contiguous::SUITE,
     &clean::SUITE,
+    &priority::SUITE,
     &paging_queue::SUITE,
     &paging::SUITE,
     &paging_buffer::SUITE,
