@@ -15,6 +15,7 @@ use crate::{
     object::{
         adapter::Adapter,
         allocation::Allocation,
+        offer::Offer,
         placement::Residency,
         residence::{
             Content,
@@ -66,8 +67,9 @@ fn show_allocation(
         show_window(adapter, allocation, &residence, f)?;
         write!(
             f,
-            " content={} pins={} kept={} refs={} dirty={}",
+            " content={} offer={} pins={} kept={} refs={} dirty={}",
             content_word(residence.content()),
+            offer_word(residence.offer()),
             residence.pins(),
             residence.keepers(),
             residence.references(),
@@ -88,6 +90,15 @@ fn content_word(content: Content) -> &'static str {
         Content::Empty => "empty",
         Content::Backing => "backing",
         Content::Segment => "segment",
+    }
+}
+
+fn offer_word(offer: Offer) -> &'static str {
+    match offer {
+        Offer::None => "none",
+        Offer::Announced(_) => "announced",
+        Offer::InForce(_) => "in-force",
+        Offer::GivenUp(_) => "given-up",
     }
 }
 

@@ -51,6 +51,8 @@ pub(super) fn show(adapter: &Adapter, f: &mut fmt::Formatter<'_>) -> fmt::Result
         ("buffers", statistics.buffers),
         ("dummy_hits", statistics.dummy_hits),
         ("window_recycled", recycled),
+        ("offers_surrenderable_bytes", adapter.surrenderable()),
+        ("offers_discarded_bytes", adapter.discarded()),
         ("paging_completed", adapter.paging().completed()),
         ("pages_swapped_in", adapter.swapped_in()),
         ("pages_touched", adapter.touched_pages()),

@@ -30,9 +30,9 @@ use crate::{
             Mode, //
         },
         device,
+        need::Need,
         submission::{
             Named,
-            Need,
             Refused,
             Request, //
         },
@@ -65,12 +65,13 @@ pub(super) fn check(context: &Context, request: &Request) -> Result<Commitment, 
     check_rights(&request.named)?;
     let listed = listed(&request.named)?;
     check_patches(context, request, &listed)?;
+    check_offers(&request.named)?;
     check_references(context, &request.named)?;
     commit(&request.named)
 }
 
 /// Returns the refusal because of element `index` of the allocation list.
-fn refuse(kind: Kind, index: usize) -> Refused {
+pub(super) fn refuse(kind: Kind, index: usize) -> Refused {
     policy::patching::Refused {
         kind,
         // Lists are shorter than 2^32.
@@ -202,6 +203,15 @@ fn check_room(
     Err(refuse(Kind::TooLarge, last))
 }
 
+/// Nothing that is named may be offered.
+fn check_offers(named: &[Named]) -> Result<(), Refused> {
+    let is_offered = |element: &Named| element.hold.as_ref().is_some_and(|hold| hold.is_offered());
+    match named.iter().position(is_offered) {
+        Some(index) => Err(refuse(Kind::Offered, index)),
+        None => Ok(()),
+    }
+}
+
 /// In mode PATCHED_EXPLICIT everything named must be on the residency list.
 fn check_references(context: &Context, named: &[Named]) -> Result<(), Refused> {
     if context.mode() != Mode::PatchedExplicit {
@@ -258,7 +268,7 @@ pub(super) fn needs(context: &Context, request: &Request) -> Result<KVVec<Need>,
     for element in named {
         if let Some(hold) = &element.hold {
             needs.push(
-                Need::new(hold.clone(), Some(element.access))?,
+                Need::named(hold.clone(), element.access)?,
                 GFP_KERNEL_ACCOUNT,
             )?;
         }
@@ -266,8 +276,8 @@ pub(super) fn needs(context: &Context, request: &Request) -> Result<KVVec<Need>,
     // Without commands nothing is touched.
     if context.mode() == Mode::PatchedExplicit && !request.commands.is_empty() {
         let required = context.device().required()?;
-        for hold in required {
-            needs.push(Need::new(hold, None)?, GFP_KERNEL_ACCOUNT)?;
+        for requirement in required {
+            needs.push(Need::required(requirement)?, GFP_KERNEL_ACCOUNT)?;
         }
     }
     Ok(needs)

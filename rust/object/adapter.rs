@@ -102,6 +102,10 @@ pub(crate) struct Adapter {
     swapped_in: Atomic<u64>,
     /// Pages that were let go because memory was short.
     let_go: Atomic<u64>,
+    /// Bytes of backing pages that offers allow to go.
+    surrenderable: Atomic<i64>,
+    /// Bytes of offered content that was given up.
+    discarded: Atomic<i64>,
     /// Whether no backing pages are given out, for tests.
     backing_withheld: Atomic<bool>,
     statistics: Arc<Statistics>,
@@ -205,6 +209,8 @@ impl Adapter {
                 touched_pages: Atomic::new(0),
                 swapped_in: Atomic::new(0),
                 let_go: Atomic::new(0),
+                surrenderable: Atomic::new(0),
+                discarded: Atomic::new(0),
                 backing_withheld: Atomic::new(false),
                 statistics,
                 registries <- Registries::new(),
@@ -317,6 +323,35 @@ impl Adapter {
     /// Notes that room may have become free for somebody who found none.
     pub(super) fn make_room(&self) {
         self.room.fetch_add(1, Full);
+    }
+
+    /// Counts bytes of backing pages that an offer allows to go.
+    pub(super) fn add_surrenderable(&self, bytes: u64) {
+        // CAST: sums of bytes that exist stay far below 2^63.
+        self.surrenderable.add(bytes as i64, Relaxed);
+    }
+
+    /// Takes back what [`Self::add_surrenderable`] counted.
+    pub(super) fn sub_surrenderable(&self, bytes: u64) {
+        // CAST: sums of bytes that exist stay far below 2^63.
+        self.surrenderable
+            .add((bytes as i64).wrapping_neg(), Relaxed);
+    }
+
+    /// Returns the bytes of backing pages that offers allow to go.
+    pub(crate) fn surrenderable(&self) -> u64 {
+        self.surrenderable.load(Relaxed).max(0).unsigned_abs()
+    }
+
+    /// Counts bytes of offered content that was given up.
+    pub(super) fn add_discarded(&self, bytes: u64) {
+        // CAST: sums of bytes that exist stay far below 2^63.
+        self.discarded.add(bytes as i64, Relaxed);
+    }
+
+    /// Returns the bytes of offered content that was given up.
+    pub(crate) fn discarded(&self) -> u64 {
+        self.discarded.load(Relaxed).max(0).unsigned_abs()
     }
 
     /// Gives no backing pages out any more, or does again.

@@ -47,31 +47,24 @@ use crate::{
         client::Sum,
         device::Device,
         name,
+        offer::Offer,
         offsets::Token,
         presence::Presence,
-        residence::{
-            Residence,
-            Wish, //
-        },
+        residence::Residence,
         segment::{
             Contiguity,
             Shape, //
         },
         worker::Worker,
     },
-    policy::{
-        eviction::{
-            Rank,
-            Standing, //
-        },
-        residency::Demand, //
-    },
+    policy::residency::Demand,
     units::SegmentId,
 };
 
 mod creation;
 mod hold;
 mod primary;
+mod standing;
 
 pub(crate) use self::creation::{
     create,
@@ -138,6 +131,10 @@ pub(crate) struct Allocation {
     readers: Atomic<i64>,
     /// Accepted submissions that write it and have not ended.
     writers: Atomic<i64>,
+    /// Accepted submissions that need it in its place without using it.
+    requirements: Atomic<i64>,
+    /// Whether it is offered; set before the counts above are looked at.
+    offered: Atomic<bool>,
     /// Locks by the CPU that are in force.
     locks: Atomic<i64>,
     /// Mappings of it.
@@ -184,7 +181,9 @@ impl Allocation {
     fn abandon(this: &Arc<Self>) {
         let nowhere = {
             let residence = this.residence.lock();
-            residence.is_idle_nowhere(this.adapter().paging().completed())
+            let completed = this.adapter().paging().completed();
+            // What is offered stands in orders that the worker keeps.
+            residence.is_idle_nowhere(completed) && residence.offer == Offer::None
         };
         if nowhere {
             this.retire();
@@ -273,16 +272,6 @@ impl Allocation {
     /// Returns its order of preference.
     pub(crate) fn preferred(&self) -> u64 {
         self.preferred
-    }
-
-    /// Returns its priority.
-    pub(crate) fn priority(&self) -> u32 {
-        self.priority.load(Relaxed)
-    }
-
-    /// Changes its priority: the next choice of who leaves goes by it.
-    pub(crate) fn set_priority(&self, priority: u32) {
-        self.priority.store(priority, Relaxed);
     }
 
     /// Returns where its name is.
@@ -451,54 +440,16 @@ impl Allocation {
             if this.is_sunk(&residence) {
                 this.adapter().sunk().push(this);
             }
-            residence.pins == 0 && residence.wish != Wish::None
+            residence.pins == 0 && residence.is_awaited()
         };
         if wanted {
             Worker::attend(this.adapter().worker(), this);
         }
     }
 
-    /// Returns when it leaves its segment, compared with others of its client.
-    pub(super) fn rank(&self, residence: &Residence) -> Rank {
-        Standing {
-            bond: residence.bond(),
-            need: residence.need(),
-            offer: residence.offer,
-            priority: self.priority,
-        }
-        .rank()
-    }
-
-    /// Returns whether its rank is lower than it stands.
-    fn is_sunk(&self, residence: &Residence) -> bool {
-        let entry = residence.entry.as_ref();
-        entry.is_some_and(|entry| self.rank(residence) < entry.rank())
-    }
-
-    /// Notes that the request that is carried out needs it.
-    pub(super) fn want(this: &Arc<Self>) {
-        this.residence.lock().wanted = true;
-    }
-
-    /// Notes that no request needs it any more.
-    pub(super) fn unwant(this: &Arc<Self>) {
-        this.residence.lock().wanted = false;
-        Self::sink(this);
-    }
-
-    /// Makes sure that it leaves when its turn has come. To be called, with no lock above rank 1, after
-    /// anything has changed that may have lowered its rank: something that tied it to its place
-    /// ended, no work requires it any more, it was offered, its priority fell.
-    pub(super) fn sink(this: &Arc<Self>) {
-        let sunk = this.is_sunk(&this.residence.lock());
-        if sunk {
-            this.adapter().sunk().push(this);
-        }
-    }
-
     /// Lets the worker look again, after a use has ended, if somebody wants it elsewhere.
     pub(super) fn reconsider(this: &Arc<Self>) {
-        let wanted = this.residence.lock().wish != Wish::None;
+        let wanted = this.residence.lock().is_awaited();
         if wanted {
             Worker::attend(this.adapter().worker(), this);
         }
@@ -541,6 +492,21 @@ impl Allocation {
     /// Returns whether any accepted submission that has not ended uses it.
     pub(crate) fn is_busy(&self) -> bool {
         self.is_used(Access::Read) || self.is_used(Access::Write)
+    }
+
+    /// Returns the counter of submissions that need it in its place without using it.
+    pub(super) fn requirements(&self) -> &Atomic<i64> {
+        &self.requirements
+    }
+
+    /// Returns whether it is offered: no new use may begin.
+    pub(crate) fn is_offered(&self) -> bool {
+        self.offered.load(Acquire)
+    }
+
+    /// Notes whether it is offered.
+    pub(super) fn set_offered(&self, offered: bool) {
+        self.offered.xchg(offered, Full);
     }
 
     /// Returns the counter of its mappings.

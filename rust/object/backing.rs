@@ -16,6 +16,7 @@ use kernel::{
 
 use crate::{
     abstractions::{
+        memory::Window,
         pages::{
             system_bytes,
             Charge,
@@ -169,6 +170,19 @@ impl Backing {
             }
             Some(Run::new(Place::new(SegmentId::SYSTEM, address), bytes))
         })
+    }
+
+    /// Clears adjacent pages from page `first` on; returns the first page behind them, or [`None`] at the
+    /// end.
+    pub(crate) fn clear_some(&self, first: u64) -> Option<u64> {
+        let (frame, pages) = self.frames_at(first)?;
+        // CAST: no more than one block.
+        let bytes = (pages * PAGE_BYTES) as usize;
+        if let Some(window) = Window::physical(frame.address(), bytes) {
+            window.zero();
+        }
+        let next = first.checked_add(pages)?;
+        self.frames_at(next).map(|_| next)
     }
 
     /// Returns the physical address of the first page.

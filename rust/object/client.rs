@@ -66,6 +66,8 @@ pub(crate) struct Usage {
     evictions: Atomic<i64>,
     paged_in: Atomic<i64>,
     paged_out: Atomic<i64>,
+    offered: Atomic<i64>,
+    discarded: Atomic<i64>,
 }
 
 /// One of the sums.
@@ -85,6 +87,10 @@ pub(crate) enum Sum {
     PagedIn,
     /// Bytes pushed out of memory segments.
     PagedOut,
+    /// Bytes of allocations that are offered.
+    Offered,
+    /// Bytes of offered content that was given up.
+    Discarded,
 }
 
 impl Usage {
@@ -97,6 +103,8 @@ impl Usage {
             evictions: Atomic::new(0),
             paged_in: Atomic::new(0),
             paged_out: Atomic::new(0),
+            offered: Atomic::new(0),
+            discarded: Atomic::new(0),
         }
     }
 
@@ -112,6 +120,8 @@ impl Usage {
             Sum::Evictions => &self.evictions,
             Sum::PagedIn => &self.paged_in,
             Sum::PagedOut => &self.paged_out,
+            Sum::Offered => &self.offered,
+            Sum::Discarded => &self.discarded,
         }
     }
 

@@ -285,25 +285,31 @@ impl Context {
         self.inner.lock().known.get(&id).cloned().ok_or(ENOENT)
     }
 
-    /// Takes a submission into the line and returns its number.
+    /// Takes a submission, whose use has begun, into the line and returns its number.
     ///
     /// # Errors
     ///
     /// - `EIO`, `ECANCELED`: the context takes nothing any more.
     /// - `ENOMEM`: no memory.
     pub(super) fn accept(&self, submission: ListArc<Submission>) -> Result<u64> {
-        let known = RBTreeNodeReservation::new(GFP_KERNEL_ACCOUNT)?;
+        let known = match RBTreeNodeReservation::new(GFP_KERNEL_ACCOUNT) {
+            Ok(known) => known,
+            Err(error) => {
+                submission.end_use();
+                return Err(error);
+            }
+        };
         let record = submission.record().clone();
         let id = {
             let mut inner = self.inner.lock();
             if let Some(error) = inner.closed {
                 drop(inner);
+                submission.end_use();
                 return Err(error);
             }
             inner.last_id += 1;
             let id = inner.last_id;
             submission.set_id(id);
-            submission.begin_use();
             inner.known.insert(known.into_node(id, record));
             inner.queued.push_back(submission);
             id

@@ -31,6 +31,7 @@ use kernel::{
 use crate::{
     abstractions::{
         pages::Frame,
+        scheduling,
         vm_area::{
             Fault,
             HugeFault,
@@ -102,6 +103,11 @@ impl AllocationMapping {
                 },
                 Found::Moving(settled) => {
                     fault.wait(|| wait_settled(allocation.adapter(), settled))
+                }
+                Found::Stained if scheduling::fatal_signal_pending() => Some(Outcome::KILLED),
+                Found::Stained => {
+                    allocation.residence().lock().clear_some();
+                    None
                 }
                 Found::OutOfReach => fault.wait(|| wait_in_reach(allocation)),
                 Found::Crowded(window, crowded) => fault.wait(|| window.wait(crowded)),
@@ -210,11 +216,13 @@ enum Found<'a> {
     Uncommitted,
     /// The place comes into force with this paging buffer.
     Moving(u64),
+    /// The backing pages hold what was given up.
+    Stained,
     /// It is where the CPU cannot see it.
     OutOfReach,
     /// It has to wait for a page of this window.
     Crowded(&'a HostAperture, Crowded),
-    /// There is no such page.
+    /// There is no such page, or it is offered.
     Nothing,
 }
 
@@ -228,8 +236,14 @@ fn touch<'a>(
     let adapter = allocation.adapter();
     let mut residency = adapter.residency().lock();
     let mut residence = allocation.residence().lock();
+    if residence.offer.is_in_force() {
+        return Found::Nothing;
+    }
     if !residence.is_settled(adapter.paging().completed()) {
         return Found::Moving(residence.settled);
+    }
+    if residence.is_stained() && residence.backing().is_some() {
+        return Found::Stained;
     }
     let found = match &residence.location {
         Location::Segment(id, chain) => {

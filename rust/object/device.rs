@@ -38,15 +38,12 @@ use crate::{
     backend::ObjectCall,
     object::{
         adapter::Adapter,
-        allocation::{
-            Allocation,
-            Hold, //
-        },
         client::Client,
         context::Context,
         demand::Demands,
         events::Event,
         name,
+        need::Requirement,
         presence::Presence,
         worker::Worker, //
     },
@@ -229,25 +226,25 @@ impl Device {
         Ok(())
     }
 
-    /// Returns claims on everything it holds residency references to.
+    /// Returns claims on everything it holds residency references to and has not offered.
     ///
     /// # Errors
     ///
     /// - `ENOMEM`: no memory.
-    pub(super) fn required(&self) -> Result<KVVec<Hold>> {
-        let mut holds = KVVec::new();
+    pub(super) fn required(&self) -> Result<KVVec<Requirement>> {
+        let mut required = KVVec::new();
         loop {
             let demands = self.demands.lock();
-            if holds.capacity() < demands.len() {
+            if required.capacity() < demands.len() {
                 let len = demands.len();
                 drop(demands);
-                holds.reserve(len, GFP_KERNEL_ACCOUNT)?;
+                required.reserve(len, GFP_KERNEL_ACCOUNT)?;
                 continue;
             }
-            for hold in demands.iter().filter_map(Allocation::hold) {
-                let _ = holds.push_within_capacity(hold);
+            for one in demands.iter().filter_map(Requirement::new) {
+                let _ = required.push_within_capacity(one);
             }
-            return Ok(holds);
+            return Ok(required);
         }
     }
 

@@ -60,6 +60,7 @@ pub(crate) enum Locked {
 /// # Errors
 ///
 /// - `EOPNOTSUPP`: the CPU cannot map it.
+/// - `EBUSY`: it is offered.
 /// - `EAGAIN`: it is in use and [`Patience::DoNotWait`].
 /// - `ETIME`: it is in use until the deadline.
 /// - `EINTR`: a signal.
@@ -77,9 +78,14 @@ pub(crate) fn lock(
             Purpose::Read => allocation.is_used(Access::Write),
             Purpose::Write => allocation.is_busy(),
         };
-        (!busy).then_some(())
+        match (allocation.is_offered(), busy) {
+            (true, _) => Some(Err(EBUSY)),
+            (false, true) => None,
+            (false, false) => Some(Ok(())),
+        }
     };
-    if idle().is_some() {
+    if let Some(answer) = idle() {
+        answer?;
         allocation.locks().fetch_add(1, Relaxed);
         report(allocation, trace::Decision::Direct, 0);
         return Ok(Locked::AtOnce);
@@ -96,7 +102,8 @@ pub(crate) fn lock(
     let wait_ns = clock::now_ns().saturating_sub(begin);
     report(allocation, trace::Decision::Stall, wait_ns);
     match waited {
-        Ok(()) => {
+        Ok(answer) => {
+            answer?;
             allocation.locks().fetch_add(1, Relaxed);
             Ok(Locked::Waited)
         }

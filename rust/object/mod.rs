@@ -53,6 +53,8 @@ pub(crate) mod host_aperture;
 pub(crate) mod inject;
 pub(crate) mod lock;
 pub(crate) mod name;
+mod need;
+pub(crate) mod offer;
 pub(crate) mod offsets;
 pub(crate) mod order;
 pub(crate) mod paging;

@@ -23,6 +23,7 @@ use crate::{
         adapter::Adapter,
         allocation::Allocation,
         client::Client,
+        offer,
         order::{
             Key,
             Uses, //
@@ -82,6 +83,8 @@ pub(crate) struct Residency {
     pub(super) failing: Failing,
     /// Swappable allocations that lie nowhere and have their pages.
     pub(super) idle: Idle,
+    /// Offered allocations whose pages may go.
+    pub(super) offers: offer::Order,
     /// When everybody used anything.
     uses: Uses,
     /// Those who are to leave a segment.
@@ -193,6 +196,7 @@ impl Residency {
             system_bytes: 0,
             failing: Failing::default(),
             idle: Idle::new(),
+            offers: offer::Order::new(),
             uses: Uses::new(memory),
             victims: KVVec::from_elem(Victim::default(), pages, GFP_KERNEL)?,
             occupants: KVVec::with_capacity(pages, GFP_KERNEL)?,

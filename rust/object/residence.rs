@@ -18,9 +18,14 @@
 //! last one; the CPU has to.
 
 use crate::{
+    abstractions::trace,
     object::{
         backing::Backing,
         budget::Group,
+        offer::{
+            Offer,
+            Surrender, //
+        },
         order::{
             Entry,
             EntryNodes, //
@@ -34,8 +39,7 @@ use crate::{
         eviction::{
             Bond,
             History,
-            Need,
-            Offer, //
+            Need, //
         },
         placement::Chain, //
     },
@@ -78,6 +82,17 @@ pub(crate) enum Written {
     ByGpu,
 }
 
+/// What becomes of content that leaves a memory segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It is copied to the backing pages.
+    Copied,
+    /// It is still where it came from.
+    Unchanged,
+    /// The client can do without it.
+    GivenUp,
+}
+
 /// Why the worker shall look at an allocation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wish {
@@ -87,6 +102,8 @@ pub(crate) enum Wish {
     Leave,
     /// The CPU wants to touch it where the CPU cannot reach.
     Reach,
+    /// It is offered, and the pages behind it are needed.
+    GiveUp,
 }
 
 /// Which translations of the CPU an allocation may have.
@@ -128,10 +145,10 @@ pub(crate) struct Residence {
     pub(super) required: u32,
     /// Whether the request that is carried out needs it where it is.
     pub(super) wanted: bool,
-    /// Whether the client can do without its content. After a change: [`Allocation::sink`].
-    ///
-    /// [`Allocation::sink`]: super::allocation::Allocation::sink
+    /// Whether the client can do without its content.
     pub(super) offer: Offer,
+    /// Where it stands among those whose pages may go.
+    pub(super) surrender: Surrender,
     /// Number of the paging buffer with which the place comes into force.
     pub(super) settled: u64,
     /// What is wanted from the worker.
@@ -144,6 +161,9 @@ pub(crate) struct Residence {
     origin: Content,
     /// Who may have changed the content since it came.
     written: Written,
+    /// The first backing page that may hold something although there is no content; [`None`] if all are
+    /// zero.
+    stained_from: Option<u64>,
     /// How it was used, also while it is not resident.
     pub(super) history: History,
     /// Where it stands in the order of the segment where it lies.
@@ -180,12 +200,14 @@ impl Residence {
             required: 0,
             wanted: false,
             offer: Offer::None,
+            surrender: Surrender::Unequipped,
             settled: 0,
             wish: Wish::None,
             translations: Translations::None,
             pinned_in_system: false,
             origin: Content::Empty,
             written: Written::Never,
+            stained_from: None,
             history: History::default(),
             entry: None,
             nodes,
@@ -313,6 +335,11 @@ impl Residence {
         self.keepers
     }
 
+    /// Returns whether it is offered, and what has become of that.
+    pub(crate) fn offer(&self) -> Offer {
+        self.offer
+    }
+
     /// Returns whether the GPU may have written it since it came.
     pub(crate) fn gpu_dirty(&self) -> bool {
         self.written == Written::ByGpu
@@ -329,15 +356,29 @@ impl Residence {
         self.written = Written::Never;
     }
 
-    /// Notes that it has left its place: nothing is resident that could be written.
-    pub(super) fn rest(&mut self) {
-        self.written = Written::Never;
+    /// Returns what becomes of its content when it leaves a memory segment for this reason; [`None`] if
+    /// its content is not in one.
+    pub(super) fn fate(&self, cause: trace::Cause) -> Option<Fate> {
+        if self.content != Content::Segment {
+            return None;
+        }
+        let under_pressure = cause == trace::Cause::Pressure;
+        Some(match (self.offer.is_in_force(), self.written) {
+            (true, _) if under_pressure => Fate::GivenUp,
+            (_, Written::Never) => Fate::Unchanged,
+            _ => Fate::Copied,
+        })
     }
 
-    /// Returns where its content is once more when it leaves the memory segment without a copy, if
-    /// that loses nothing.
-    pub(super) fn unchanged_origin(&self) -> Option<Content> {
-        (self.written == Written::Never).then_some(self.origin)
+    /// Notes that it has left its place, and its content with it.
+    pub(super) fn part(&mut self, fate: Option<Fate>) {
+        match fate {
+            Some(Fate::Copied) => self.keep_in_backing(),
+            Some(Fate::Unchanged) => self.content = self.origin,
+            Some(Fate::GivenUp) => self.give_up_content(),
+            None => {}
+        }
+        self.written = Written::Never;
     }
 
     /// Notes that its content is written where it is.
@@ -345,8 +386,51 @@ impl Residence {
         self.written = self.written.max(written);
         // Outside of a memory segment that means the backing pages.
         if self.content == Content::Empty {
-            self.content = Content::Backing;
+            self.keep_in_backing();
         }
+    }
+
+    /// Notes that its content is in the backing pages.
+    pub(super) fn keep_in_backing(&mut self) {
+        self.content = Content::Backing;
+        self.stained_from = Some(0);
+    }
+
+    /// Notes that its content is given up: it reads as zero from now on.
+    pub(super) fn give_up_content(&mut self) {
+        self.offer.give_up();
+        self.content = Content::Empty;
+    }
+
+    /// Returns whether the backing pages must be cleared before anybody sees them.
+    pub(super) fn is_stained(&self) -> bool {
+        self.content == Content::Empty && self.stained_from.is_some()
+    }
+
+    /// Notes that all backing pages are zero when the operations built so far are complete.
+    pub(super) fn note_cleared(&mut self) {
+        self.stained_from = None;
+    }
+
+    /// Clears some of the backing pages that must be.
+    pub(super) fn clear_some(&mut self) {
+        if self.content == Content::Empty {
+            let cleared = self.stained_from.zip(self.backing.as_ref());
+            if let Some((first, backing)) = cleared {
+                self.stained_from = backing.clear_some(first);
+            }
+        }
+    }
+
+    /// Gives up the backing pages with what they hold.
+    pub(super) fn give_up_backing(&mut self) -> Option<Backing> {
+        self.stained_from = None;
+        self.backing.take()
+    }
+
+    /// Returns whether somebody waits until it is used no longer.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.wish != Wish::None || matches!(self.offer, Offer::Announced(_))
     }
 
     /// Notes that the CPU is given a translation, through which it may write.

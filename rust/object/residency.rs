@@ -16,6 +16,7 @@
 //! that counts and list agree.
 
 use kernel::{
+    list::ListArc,
     prelude::*,
     sync::Arc, //
 };
@@ -84,7 +85,7 @@ impl From<kernel::alloc::AllocError> for Refused {
 }
 
 impl Refused {
-    fn at(error: Error, index: usize) -> Self {
+    pub(super) fn at(error: Error, index: usize) -> Self {
         Self {
             index: Some(index),
             ..error.into()
@@ -126,6 +127,7 @@ pub(crate) enum Statement {
 /// # Errors
 ///
 /// - `EXDEV`: an allocation of another device.
+/// - `EBUSY`: an allocation is offered.
 /// - `ENOMEM`: no memory for the pages behind an allocation.
 /// - `ENOSPC`: together with what the device holds already, and what others may count on, it would
 ///   not fit.
@@ -161,6 +163,9 @@ fn request(
 ) -> Result<Answer, Refused> {
     let device = queue.device();
     check_device(device, &allocations)?;
+    if let Some(index) = allocations.iter().position(|hold| hold.is_offered()) {
+        return Err(Refused::at(EBUSY, index));
+    }
     for hold in &allocations {
         trace_step(1, hold, queue, 0);
     }
@@ -176,6 +181,11 @@ fn request(
     let command = Command::new(queue, allocations, urgency, kept)?;
     count(device, command.allocations(), entries, backings, urgency)?;
     pin_in_system(command.allocations());
+    Ok(Answer::Pending(send(queue, command)))
+}
+
+/// Hands a command to the worker; returns the value of the paging fence that announces its completion.
+pub(super) fn send(queue: &Arc<PagingQueue>, command: ListArc<Command>) -> u64 {
     let first = command.allocations().first().cloned();
     let announce = |value| {
         if let Some(first) = &first {
@@ -187,7 +197,7 @@ fn request(
     if let Some(first) = &first {
         trace_step(4, first, queue, value);
     }
-    Ok(Answer::Pending(value))
+    value
 }
 
 fn trace_step(step: u32, hold: &Hold, queue: &PagingQueue, value: u64) {
@@ -216,7 +226,8 @@ fn count_ready(device: &Device, allocations: &[Hold]) -> bool {
     let demands = device.demands().lock();
     for (index, hold) in allocations.iter().enumerate() {
         let mut residence = hold.residence().lock();
-        if residence.references > 0 && residence.is_ready(completed) {
+        let usable = residence.references > 0 && residence.is_ready(completed);
+        if usable && !hold.is_offered() {
             residence.references += 1;
             continue;
         }
@@ -232,7 +243,7 @@ fn count_ready(device: &Device, allocations: &[Hold]) -> bool {
 }
 
 /// Pins the pages of those that Linux may swap.
-fn keep(allocations: &[Hold]) -> Result<KVVec<Kept>, Refused> {
+pub(super) fn keep(allocations: &[Hold]) -> Result<KVVec<Kept>, Refused> {
     let mut kept = KVVec::new();
     for (index, hold) in allocations.iter().enumerate() {
         let one = Kept::new(hold.allocation()).map_err(|error| Refused::at(error, index))?;
@@ -290,11 +301,16 @@ fn count(
     demands.reserve(allocations.len())?;
     for (index, (hold, entry)) in allocations.iter().zip(entries).enumerate() {
         let mut residence = hold.residence().lock();
-        if residence.forgotten {
+        let refusal = match (residence.forgotten, hold.is_offered()) {
+            (true, _) => Some(ENOENT),
+            (false, true) => Some(EBUSY),
+            (false, false) => None,
+        };
+        if let Some(error) = refusal {
             drop(residence);
             let counted = allocations.get(..index).unwrap_or_default();
             uncount(&mut demands, counted, &mut surplus, |_, _| ());
-            return Err(Refused::at(ENOENT, index));
+            return Err(Refused::at(error, index));
         }
         residence.references += 1;
         residence.commands += 1;

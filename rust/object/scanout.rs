@@ -245,12 +245,22 @@ pub(crate) fn scanout(client: &Arc<Client>, request: Request) -> Result<Granted>
             // Room can only be made by moving others: the worker has to know who stays.
             Answer::NeedsList => {
                 kept = match &request.primary {
-                    Some(primary) => Some(primary.device().required()?),
+                    Some(primary) => Some(required(primary)?),
                     None => None,
                 };
             }
         }
     }
+}
+
+/// Returns claims on everything that the device of a primary holds references to and has not offered.
+fn required(primary: &Hold) -> Result<KVVec<Hold>> {
+    let required = primary.device().required()?;
+    let mut holds = KVVec::with_capacity(required.len(), GFP_KERNEL_ACCOUNT)?;
+    for requirement in &required {
+        holds.push(requirement.hold().clone(), GFP_KERNEL_ACCOUNT)?;
+    }
+    Ok(holds)
 }
 
 /// Hands a switch to the worker and waits for the answer.

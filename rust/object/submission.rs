@@ -48,19 +48,14 @@ use crate::{
     },
     object::{
         acceptance,
-        allocation::{
-            Access,
-            Allocation,
-            Hold,
-            Write, //
-        },
+        allocation::{Access, Allocation, Hold},
         context::Context,
         fence::{
             Fence,
             Waiter, //
         },
+        need::Need,
         placement::Paged,
-        reclaim::Kept,
     },
     units::Place,
 };
@@ -258,60 +253,6 @@ impl Record {
     }
 }
 
-/// An allocation that must be in its place while a submission runs.
-pub(super) struct Need {
-    hold: Hold,
-    /// How the commands use it; [`None`] if they do not, and it has to be there all the same.
-    access: Option<Access>,
-    paged_in: Atomic<bool>,
-    /// That it writes a primary, for the sources that are going to show it.
-    _write: Option<Write>,
-    /// Keeps its pages, if Linux may swap them.
-    _kept: Option<Kept>,
-}
-
-impl Need {
-    /// Returns a need; takes the backing pages that it can need, if Linux may swap them.
-    ///
-    /// # Errors
-    ///
-    /// - `ENOMEM`: no memory.
-    /// - As [`Kept::new`].
-    pub(super) fn new(hold: Hold, access: Option<Access>) -> Result<Self> {
-        let write = match access {
-            Some(Access::Write) => Write::begin(hold.allocation())?,
-            _ => None,
-        };
-        Ok(Self {
-            _kept: Kept::new(hold.allocation())?,
-            hold,
-            access,
-            paged_in: Atomic::new(false),
-            _write: write,
-        })
-    }
-
-    /// Returns the allocation.
-    pub(super) fn allocation(&self) -> &Arc<Allocation> {
-        self.hold.allocation()
-    }
-
-    /// Returns whether the commands write it.
-    pub(super) fn is_written(&self) -> bool {
-        self.access == Some(Access::Write)
-    }
-
-    /// Notes whether content was brought in for the submission.
-    pub(super) fn note(&self, paged_in: bool) {
-        self.paged_in.store(paged_in, Relaxed);
-    }
-
-    /// Returns whether content was brought in for the submission; only the first to ask is told.
-    pub(super) fn take_note(&self) -> bool {
-        self.paged_in.xchg(false, Relaxed)
-    }
-}
-
 /// What changes while a submission moves along. Belongs to whoever moves it.
 pub(super) struct Progress {
     /// Kept place of a wait in the order of the node.
@@ -437,6 +378,7 @@ pub(crate) fn submit(context: &Arc<Context>, request: Request) -> Result<Accepte
         }),
         GFP_KERNEL_ACCOUNT,
     )?;
+    submission.begin_use()?;
     commitment.commit(&request.named);
     let id = context.accept(submission)?;
     Ok(Accepted { id, places: known })
@@ -510,12 +452,28 @@ impl Submission {
         self.waiters.lock().pop()
     }
 
-    /// Counts it as a user of everything it needs.
-    pub(super) fn begin_use(&self) {
-        for need in &self.needs {
-            if let Some(access) = need.access {
-                need.hold.begin_use(access);
+    /// Counts it as a user of everything it names.
+    ///
+    /// # Errors
+    ///
+    /// - [`Kind::Offered`]: something has been offered meanwhile; nothing is counted.
+    fn begin_use(&self) -> Result<(), Refused> {
+        self.needs.iter().for_each(Need::begin);
+        let is_offered = |index: &u32| match self.element(*index) {
+            Some((_, need)) => need.allocation().is_offered(),
+            None => false,
+        };
+        let mut elements = 0..self.elements.len();
+        // CAST: lists are shorter than 2^32.
+        let offered = elements.find(|index| is_offered(&(*index as u32)));
+        match offered {
+            Some(index) => {
+                self.end_use();
+                // Somebody may have waited for it.
+                self.context.device().adapter().notify_idle();
+                Err(acceptance::refuse(Kind::Offered, index))
             }
+            None => Ok(()),
         }
     }
 
@@ -523,7 +481,7 @@ impl Submission {
     pub(super) fn require(&self) {
         self.requires.store(true, Relaxed);
         for need in &self.needs {
-            need.hold.residence().lock().required += 1;
+            need.allocation().residence().lock().required += 1;
         }
     }
 
@@ -533,8 +491,8 @@ impl Submission {
             return;
         }
         for need in &self.needs {
-            need.hold.residence().lock().required -= 1;
-            Allocation::sink(need.hold.allocation());
+            need.allocation().residence().lock().required -= 1;
+            Allocation::sink(need.allocation());
         }
     }
 
@@ -542,20 +500,16 @@ impl Submission {
     pub(super) fn end_use(&self) {
         self.dismiss();
         for need in &self.needs {
-            if let Some(access) = need.access {
-                need.hold.end_use(access);
-            }
-            Allocation::reconsider(need.hold.allocation());
+            need.end();
+            Allocation::reconsider(need.allocation());
         }
     }
 
     /// Ends its use of everything it has pinned.
     pub(super) fn release(&self) {
         for need in &self.needs {
-            if let Some(access) = need.access {
-                need.hold.end_use(access);
-            }
-            Allocation::unpin(need.hold.allocation());
+            need.end();
+            Allocation::unpin(need.allocation());
         }
         self.context.device().adapter().make_room();
     }

@@ -4,6 +4,7 @@
 
 mod eviction;
 mod host_aperture;
+mod offer;
 
 use kernel::{
     macros::kunit_tests,

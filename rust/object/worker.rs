@@ -58,6 +58,7 @@ use crate::{
             self,
             Offence, //
         },
+        need::Need,
         paging::Builder,
         paging_queue::Priority,
         placement::{
@@ -72,10 +73,7 @@ use crate::{
         residency::Urgency,
         scanout::Stage,
         scheduler,
-        submission::{
-            Need,
-            Submission, //
-        },
+        submission::Submission,
     },
 };
 
@@ -335,6 +333,7 @@ impl Desk {
     /// Moves an allocation out, if it shall leave and can.
     fn grant_wish(&mut self, adapter: &Adapter, allocation: &Arc<Allocation>) {
         let mut residency = adapter.residency().lock();
+        residency.put_in_force(allocation);
         let cause = {
             let mut residence = allocation.residence().lock();
             // Who needs it now says so again when it has ended.
@@ -351,7 +350,7 @@ impl Desk {
                 Wish::Leave if residence.commands > 0 => return,
                 _ if stays => return,
                 Wish::Leave => trace::Cause::Evict,
-                Wish::Reach => trace::Cause::Pressure,
+                Wish::Reach | Wish::GiveUp => trace::Cause::Pressure,
             }
         };
         // One that could not leave stays until somebody wants its room.

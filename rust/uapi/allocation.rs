@@ -269,6 +269,9 @@ fn describe_state(handle: u32, allocation: &Allocation) -> AllocState {
             Location::Segment(id, _) => (abi::ALLOC_RESIDENCY_MEMORY, id.get()),
             Location::Aperture(_) => (abi::ALLOC_RESIDENCY_SYSTEM, aperture(allocation)),
             Location::System => (abi::ALLOC_RESIDENCY_SYSTEM, abi::SEGMENT_ID_SYSTEM),
+            Location::Nowhere if residence.offer().is_given_up() => {
+                (abi::ALLOC_RESIDENCY_DISCARDED, abi::SEGMENT_ID_NONE)
+            }
             Location::Nowhere => (abi::ALLOC_RESIDENCY_NOT_RESIDENT, abi::SEGMENT_ID_NONE),
         };
         let dirty = residence.gpu_dirty();
@@ -276,6 +279,7 @@ fn describe_state(handle: u32, allocation: &Allocation) -> AllocState {
     };
     let pinned = allocation.flags().contains(Flag::Pinned);
     let flags = [
+        (allocation.is_offered(), abi::ALLOC_STATE_OFFERED),
         (pinned, abi::ALLOC_STATE_PINNED),
         (allocation.is_on_screen(), abi::ALLOC_STATE_ON_SCREEN),
         (dirty, abi::ALLOC_STATE_GPU_DIRTY),
@@ -341,7 +345,7 @@ pub(super) fn set_priority(file: &File, argument: &mut SetPriority) -> Result<Do
     list::check_each(items, check_priority).blame(fail_index)?;
     list::check_each(&holds, |hold| hold.device().ensure_active()).blame(fail_index)?;
     for (hold, item) in holds.iter().zip(items) {
-        hold.set_priority(item.priority);
+        Allocation::set_priority(hold.allocation(), item.priority);
     }
     Ok(Done)
 }

@@ -25,6 +25,7 @@ use super::{
     fence,
     lock,
     name,
+    offer,
     paging_queue,
     query,
     residency,
@@ -95,6 +96,8 @@ static LINES: [Line; NUMBERS] = {
     lines[at(nr::BUDGET)] = ioctl!(Budget, 0, budget::budget);
     lines[at(nr::RESERVE_BUDGET)] = ioctl!(ReserveBudget, 0, budget::reserve);
     lines[at(nr::EVENTS)] = ioctl!(Events, 0, events::events);
+    lines[at(nr::OFFER)] = ioctl!(Offer, offer::FLAGS_KNOWN, offer::offer);
+    lines[at(nr::RECLAIM)] = ioctl!(Reclaim, 0, offer::reclaim);
     lines[at(nr::FENCE_CREATE)] = ioctl!(FenceCreate, fence::FLAGS_KNOWN, fence::create);
     lines[at(nr::FENCE_SIGNAL)] =
         ioctl!(FenceSignal, abi::FENCE_SIGNAL_ALLOW_REWIND, fence::signal);

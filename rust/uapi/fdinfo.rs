@@ -60,7 +60,8 @@ pub(super) fn show(file: &File, seq: &SeqFile) {
     for node in &backend.capabilities().nodes {
         seq_print!(seq, "drm-engine-{}:\t0 ns\n", node.ordinal.0);
     }
-    let active = active(file);
+    let tally = tally(file);
+    let of = |sums: &[u64; SEGMENT_IDS], id: SegmentId| sums.get(id.index()).copied().unwrap_or(0);
     let usage = client.usage();
     let mut elsewhere = usage.get(Sum::Total);
     for segment in &backend.capabilities().segments {
@@ -72,7 +73,8 @@ pub(super) fn show(file: &File, seq: &SeqFile) {
             Bytes {
                 total: resident,
                 resident,
-                active: active.get(segment.id.index()).copied().unwrap_or(0),
+                purgeable: of(&tally.purgeable, segment.id),
+                active: of(&tally.active, segment.id),
             },
         );
     }
@@ -82,7 +84,8 @@ pub(super) fn show(file: &File, seq: &SeqFile) {
         Bytes {
             total: elsewhere,
             resident: usage.get(Sum::Resident(SegmentId::SYSTEM)),
-            active: active[0],
+            purgeable: of(&tally.purgeable, SegmentId::SYSTEM),
+            active: of(&tally.active, SegmentId::SYSTEM),
         },
     );
     show_own(file, usage, seq);
@@ -92,6 +95,7 @@ pub(super) fn show(file: &File, seq: &SeqFile) {
 struct Bytes {
     total: u64,
     resident: u64,
+    purgeable: u64,
     active: u64,
 }
 
@@ -100,7 +104,7 @@ fn show_region(seq: &SeqFile, region: Region, bytes: Bytes) {
         ("total", bytes.total),
         ("shared", 0),
         ("resident", bytes.resident),
-        ("purgeable", 0),
+        ("purgeable", bytes.purgeable),
         ("active", bytes.active),
     ];
     for (what, bytes) in lines {
@@ -108,27 +112,47 @@ fn show_region(seq: &SeqFile, region: Region, bytes: Bytes) {
     }
 }
 
-/// Adds up, by segment, what queued work uses.
-fn active(file: &File) -> [u64; SEGMENT_IDS] {
+/// Bytes of allocations, by segment.
+struct Tally {
+    /// What queued work uses.
+    active: [u64; SEGMENT_IDS],
+    /// What is offered and has its content.
+    purgeable: [u64; SEGMENT_IDS],
+}
+
+/// Adds up what is special about the allocations of a client.
+fn tally(file: &File) -> Tally {
     let capabilities = file.adapter().backend().capabilities();
     let aperture = capabilities.aperture().map(|aperture| aperture.id);
-    let mut active = [0; SEGMENT_IDS];
+    let mut tally = Tally {
+        active: [0; SEGMENT_IDS],
+        purgeable: [0; SEGMENT_IDS],
+    };
     let mut next = 0;
     while let Some((_, after, allocation)) = file.handles().at_least::<Hold>(next) {
         next = after;
-        if !allocation.is_busy() {
+        if !allocation.is_busy() && !allocation.is_offered() {
             continue;
         }
-        let segment = match allocation.residence().lock().location() {
+        let residence = allocation.residence().lock();
+        let segment = match residence.location() {
             Location::Segment(id, _) => *id,
             Location::Aperture(_) => aperture.unwrap_or(SegmentId::SYSTEM),
             Location::System | Location::Nowhere => SegmentId::SYSTEM,
         };
-        if let Some(sum) = active.get_mut(segment.index()) {
-            *sum += allocation.size();
+        let purgeable = allocation.is_offered() && !residence.offer().is_given_up();
+        drop(residence);
+        let sums = [
+            (allocation.is_busy(), &mut tally.active),
+            (purgeable, &mut tally.purgeable),
+        ];
+        for (_, sums) in sums.into_iter().filter(|(counts, _)| *counts) {
+            if let Some(sum) = sums.get_mut(segment.index()) {
+                *sum += allocation.size();
+            }
         }
     }
-    active
+    tally
 }
 
 fn show_own(file: &File, usage: &Usage, seq: &SeqFile) {
@@ -145,10 +169,10 @@ fn show_own(file: &File, usage: &Usage, seq: &SeqFile) {
     }
     let bytes = [
         ("backing", usage.get(Sum::Backing)),
-        ("offered", 0),
+        ("offered", usage.get(Sum::Offered)),
         ("paged-in", usage.get(Sum::PagedIn)),
         ("paged-out", usage.get(Sum::PagedOut)),
-        ("discarded", 0),
+        ("discarded", usage.get(Sum::Discarded)),
     ];
     for (what, bytes) in bytes {
         seq_print!(seq, "vidmm-{what}:\t{} KiB\n", bytes / 1024);

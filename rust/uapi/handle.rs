@@ -190,9 +190,12 @@ impl<E: Entry> Table<E> {
     ///
     /// - `ENOENT`: as [`Self::get`], with the first such element.
     /// - `ENOMEM`: no memory.
-    pub(super) fn get_list<T: Named<E>>(&self, handles: &[u32]) -> Result<KVVec<T>, Refused> {
+    pub(super) fn get_list<T: Named<E>>(
+        &self,
+        handles: impl ExactSizeIterator<Item = u32>,
+    ) -> Result<KVVec<T>, Refused> {
         let mut objects = KVVec::with_capacity(handles.len(), GFP_KERNEL_ACCOUNT)?;
-        self.visit(handles.iter().copied(), |index, object| {
+        self.visit(handles, |index, object| {
             let object = object.ok_or(Refused::at(index, ENOENT))?;
             objects
                 .push_within_capacity(object)

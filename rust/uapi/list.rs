@@ -55,6 +55,7 @@ elements! {
     AllocState,
     Point,
     PriorityItem,
+    ReclaimItem,
     SubmitAlloc,
     SubmitPatch,
 }

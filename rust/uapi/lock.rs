@@ -86,6 +86,7 @@ impl Drop for Locked {
 /// - `EOPNOTSUPP`: the CPU cannot map it.
 /// - `EOVERFLOW`: the range overflows.
 /// - `EIO`, `ENODEV`: the device is in error, or gone.
+/// - `EBUSY`: it is offered.
 /// - `EAGAIN`, `ETIME`, `EINTR`: work is in the way.
 pub(super) fn lock(file: &File, argument: &mut Lock) -> Result<Locked> {
     let patience = decode_patience(argument)?;

@@ -30,6 +30,7 @@ mod list;
 mod lock;
 mod mmap;
 mod name;
+mod offer;
 mod paging_queue;
 mod query;
 mod residency;

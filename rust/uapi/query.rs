@@ -59,6 +59,7 @@ use super::{
 /// Features that every adapter has.
 const FEATURES: u64 = abi::FEATURE_PATCHED
     | abi::FEATURE_BUDGET_EVENTS
+    | abi::FEATURE_OFFER
     | abi::FEATURE_ACCESSED_PHYSICALLY
     | abi::FEATURE_SCANOUT
     | abi::FEATURE_STATUS_PAGE
@@ -287,6 +288,7 @@ fn client(file: &File) -> InfoClient {
         evictions: usage.get(Sum::Evictions),
         paged_in: usage.get(Sum::PagedIn),
         paged_out: usage.get(Sum::PagedOut),
+        discarded: usage.get(Sum::Discarded),
         backing: usage.get(Sum::Backing),
         ..InfoClient::default()
     }

@@ -66,12 +66,12 @@ argument! {
 /// - `ENOENT`: no such allocation.
 /// - `EXDEV`: it belongs to another device.
 /// - `ENOMEM`: no memory.
-fn get_of_device(
+pub(super) fn get_of_device(
     file: &File,
-    handles: &List<u32>,
+    handles: impl ExactSizeIterator<Item = u32>,
     device: &Arc<Device>,
 ) -> Result<KVVec<Hold>, Refused> {
-    let holds: KVVec<Hold> = file.handles().get_list(handles.as_slice())?;
+    let holds: KVVec<Hold> = file.handles().get_list(handles)?;
     match holds
         .iter()
         .position(|hold| !Arc::ptr_eq(hold.device(), device))
@@ -130,10 +130,12 @@ pub(super) fn make_resident<'a>(
     if must_succeed && argument.flags & abi::MAKE_RESIDENT_CANT_TRIM_FURTHER == 0 {
         return Err(EINVAL);
     }
-    let handles = List::read(&argument.handles, list::HANDLES, Empty::Refused).blame(fail_index)?;
+    let handles: List<u32> =
+        List::read(&argument.handles, list::HANDLES, Empty::Refused).blame(fail_index)?;
     let queue: Arc<PagingQueue> = file.handles().get(argument.queue)?;
     let device = queue.device();
-    let holds = get_of_device(file, &handles, device).blame(fail_index)?;
+    let holds =
+        get_of_device(file, handles.as_slice().iter().copied(), device).blame(fail_index)?;
     device.ensure_active()?;
 
     let last_attempt = argument.flags & abi::MAKE_RESIDENT_CANT_TRIM_FURTHER != 0;
@@ -168,9 +170,11 @@ pub(super) fn make_resident<'a>(
 /// - `ENOMEM`: no memory.
 pub(super) fn evict(file: &File, argument: &mut Evict) -> Result<Done> {
     let fail_index = &mut argument.fail_index;
-    let handles = List::read(&argument.handles, list::HANDLES, Empty::Refused).blame(fail_index)?;
+    let handles: List<u32> =
+        List::read(&argument.handles, list::HANDLES, Empty::Refused).blame(fail_index)?;
     let device: Arc<Device> = file.handles().get(argument.device)?;
-    let holds = get_of_device(file, &handles, &device).blame(fail_index)?;
+    let holds =
+        get_of_device(file, handles.as_slice().iter().copied(), &device).blame(fail_index)?;
     device.ensure_active()?;
     let leaving = if argument.flags & abi::EVICT_ONLY_IF_NEEDED != 0 {
         Leaving::IfNeeded

@@ -147,6 +147,8 @@ pub(crate) fn create(device: &Arc<Device>, description: &Description) -> Result<
             holds: Atomic::new(1),
             readers: Atomic::new(0),
             writers: Atomic::new(0),
+            requirements: Atomic::new(0),
+            offered: Atomic::new(false),
             locks: Atomic::new(0),
             mappings: Atomic::new(0),
             moves: Atomic::new(0),

@@ -14,11 +14,13 @@ use crate::{
             Allocation,
             Flag, //
         },
+        backing::Backing,
         client::Sum,
         paging::Reason,
         reclaim,
         residence::{
             Content,
+            Fate,
             Location,
             Residence,
             Wish, //
@@ -102,6 +104,7 @@ impl Mover<'_> {
             }
             Location::Aperture(_) => {
                 let id = self.residency.aperture().unwrap_or(SegmentId::SYSTEM);
+                self.clean(&backing, &mut residence, why);
                 if let Some(place) = to {
                     self.builder
                         .map_aperture(self.line, place, backing.runs(), why);
@@ -114,6 +117,7 @@ impl Mover<'_> {
                 usage.add(Sum::Resident(SegmentId::SYSTEM), size);
             }
             Location::System => {
+                self.clean(&backing, &mut residence, why);
                 self.residency.system_bytes += size;
                 usage.add(Sum::Resident(SegmentId::SYSTEM), size);
             }
@@ -140,8 +144,17 @@ impl Mover<'_> {
         }
     }
 
-    /// Moves an allocation out of its place, keeping its content. What it was brought from need not be
-    /// written again if nobody has changed the content since (PAG-21).
+    /// Clears backing pages that hold what was given up, before an engine can see them.
+    fn clean(&mut self, backing: &Backing, residence: &mut Residence, why: Reason) {
+        if residence.is_stained() {
+            self.builder.fill(self.line, backing.runs(), why);
+            residence.note_cleared();
+        }
+    }
+
+    /// Moves an allocation out of its place. Its content is kept, but for what was offered and leaves a
+    /// memory segment under pressure (PAG-15); what it was brought from need not be written again if
+    /// nobody has changed the content since (PAG-21).
     ///
     /// # Errors
     ///
@@ -151,7 +164,14 @@ impl Mover<'_> {
         allocation: &Arc<Allocation>,
         cause: trace::Cause,
     ) -> Result<(), Refusal> {
+        // The last use of an offered allocation may have ended just now.
+        self.residency.put_in_force(allocation);
         let mut residence = allocation.residence().lock();
+        let fate = residence.fate(cause);
+        let cause = match fate {
+            Some(Fate::GivenUp) => trace::Cause::Discard,
+            _ => cause,
+        };
         let from = self.residency.place_of(&residence);
         if from.is_some() {
             if let Err(refusal) = self.begin(allocation, from, None, cause) {
@@ -172,11 +192,10 @@ impl Mover<'_> {
         match location {
             Location::Segment(id, chain) => {
                 self.adapter.unmap(allocation, &mut residence);
-                let unchanged = residence.unchanged_origin();
                 if let Some(segment) = self.residency.segment_mut(id) {
                     let (line, builder) = (self.line, &mut *self.builder);
-                    match (unchanged, residence.backing()) {
-                        (None, Some(backing)) => {
+                    match (fate, residence.backing()) {
+                        (Some(Fate::Copied), Some(backing)) => {
                             builder.transfer(line, segment.runs(&chain), backing.runs(), why);
                         }
                         _ => builder.discard(line, segment.runs(&chain), why),
@@ -184,10 +203,13 @@ impl Mover<'_> {
                     segment.order.leave(allocation, &mut residence);
                     segment.give(chain);
                 }
-                residence.content = unchanged.unwrap_or(Content::Backing);
-                if unchanged.is_none() {
-                    self.paged.bytes_out += size;
-                    usage.add(Sum::PagedOut, size);
+                match fate {
+                    Some(Fate::Copied) => {
+                        self.paged.bytes_out += size;
+                        usage.add(Sum::PagedOut, size);
+                    }
+                    Some(Fate::GivenUp) => allocation.count_discarded(),
+                    Some(Fate::Unchanged) | None => {}
                 }
                 usage.add(Sum::Evictions, 1);
                 usage.sub(Sum::Resident(id), size);
@@ -201,7 +223,7 @@ impl Mover<'_> {
         }
         residence.wanted = false;
         residence.pinned_in_system = false;
-        residence.rest();
+        residence.part(fate);
         residence.settled = residence.settled.max(self.builder.settles(self.line));
         residence.wish = Wish::None;
         self.residency
@@ -303,6 +325,7 @@ impl Mover<'_> {
     /// Takes everything from an allocation that nobody claims any more; its content is given up.
     pub(in crate::object) fn discard(&mut self, allocation: &Arc<Allocation>) {
         let mut residence = allocation.residence().lock();
+        self.residency.withdraw(allocation, &mut residence);
         let from = self.residency.place_of(&residence);
         let location = core::mem::replace(&mut residence.location, Location::Nowhere);
         let usage = allocation.device().client().usage();

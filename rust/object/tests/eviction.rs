@@ -2,9 +2,14 @@
 
 //! Who leaves, decided by ranks that objects have.
 
-use crate::policy::eviction::{
-    Budget,
-    Offer, //
+use crate::{
+    object::offer::{
+        Level,
+        Offer,
+        Pages,
+        Terms, //
+    },
+    policy::eviction::Budget, //
 };
 
 use super::*;
@@ -27,7 +32,10 @@ mod suite {
             fixture.evict(hold, Leaving::IfNeeded)?;
         }
         required.residence().lock().required = 1;
-        offered.residence().lock().offer = Offer::High;
+        offered.residence().lock().offer = Offer::InForce(Terms {
+            level: Level::High,
+            pages: Pages::Stay,
+        });
         Allocation::sink(offered.allocation());
         let mut left = [0; 3];
         for (other, left) in others.iter().flatten().zip(&mut left) {

@@ -35,10 +35,13 @@ use crate::{
         FenceWait,
         Lock,
         MakeResident,
+        Offer,
         PagingQueueCreate,
         Point,
         PriorityItem,
         Query,
+        Reclaim,
+        ReclaimItem,
         SetName,
         SetPriority,
         SubmitQuery,
@@ -280,6 +283,48 @@ impl Client {
             .map_err(|errno| (errno, argument.fail_index))
     }
 
+    /// Offers allocations; an error carries `fail_index`.
+    pub fn try_offer(
+        &self,
+        device: u32,
+        handles: &[u32],
+        level: u32,
+        flags: u32,
+    ) -> Result<(), (Errno, u32)> {
+        let mut argument = Offer {
+            device,
+            level,
+            flags,
+            handles: array(handles),
+            ..Default::default()
+        };
+        self.call(abi::IOCTL_OFFER, &mut argument)
+            .map_err(|errno| (errno, argument.fail_index))
+    }
+
+    /// Reclaims allocations; returns the result of each. An error carries `fail_index`.
+    pub fn try_reclaim(
+        &self,
+        queue: u32,
+        handles: &[u32],
+    ) -> Result<(Vec<u32>, Answer), (Errno, u32)> {
+        let item = |alloc: &u32| ReclaimItem {
+            alloc: *alloc,
+            result: u32::MAX,
+        };
+        let mut items: Vec<ReclaimItem> = handles.iter().map(item).collect();
+        let mut argument = Reclaim {
+            queue,
+            items: array(&items),
+            ..Default::default()
+        };
+        argument.items.ptr = items.as_mut_ptr() as u64;
+        self.call(abi::IOCTL_RECLAIM, &mut argument)
+            .map_err(|errno| (errno, argument.fail_index))?;
+        let results = items.iter().map(|item| item.result).collect();
+        Ok((results, answer(argument.status, argument.fence_value)))
+    }
+
     /// Maps an allocation for reading and writing.
     pub fn map(&self, allocation: &Allocation) -> Mapping {
         Mapping::new(
@@ -348,14 +393,7 @@ impl Client {
         };
         self.call(abi::IOCTL_MAKE_RESIDENT, &mut argument)
             .map_err(|errno| (errno, argument.fail_index))?;
-        Ok(match argument.status {
-            abi::STATUS_READY => {
-                assert_eq!(argument.fence_value, 0, "READY comes with a fence value");
-                Answer::Ready
-            }
-            abi::STATUS_PENDING => Answer::Pending(argument.fence_value),
-            other => panic!("status {other}"),
-        })
+        Ok(answer(argument.status, argument.fence_value))
     }
 
     /// Adds residency references.
@@ -521,5 +559,17 @@ pub fn point(fence: u32, value: u64) -> Point {
         fence,
         flags: 0,
         value,
+    }
+}
+
+/// What a call on a paging queue says.
+fn answer(status: u32, fence_value: u64) -> Answer {
+    match status {
+        abi::STATUS_READY => {
+            assert_eq!(fence_value, 0, "READY comes with a fence value");
+            Answer::Ready
+        }
+        abi::STATUS_PENDING => Answer::Pending(fence_value),
+        other => panic!("status {other}"),
     }
 }

@@ -38,6 +38,7 @@ pub mod make_resident;
 pub mod mapping;
 pub mod moves;
 pub mod node;
+pub mod offer;
 pub mod oversubscription;
 pub mod paging;
 pub mod paging_buffer;
@@ -46,12 +47,11 @@ pub mod patch_list;
 pub mod pinned;
 pub mod placement_matrix;
 pub mod primary;
-pub mod placement_matrix;
-pub mod primary;
 pub mod priority;
 pub mod query;
 pub mod queue_life;
 pub mod random_model;
+pub mod reclaim;
 pub mod registration;
 pub mod relocation;
 pub mod residency;
@@ -104,6 +104,8 @@ pub const ALL: &[&Suite] = &[
     &contiguous::SUITE,
     &clean::SUITE,
     &priority::SUITE,
+    &offer::SUITE,
+    &reclaim::SUITE,
     &paging_queue::SUITE,
     &paging::SUITE,
     &paging_buffer::SUITE,

@@ -104,7 +104,8 @@ fn handles_come_before_ranges() {
 
 /// Four allocations that fill the visible segment, without references, in the order of their use.
 fn fill(fixture: &Fixture) -> [Allocation; 4] {
-    let allocations = [(); 4].map(|()| fixture.create_resident(plain(7 * MIB / 2, VISIBLE_SEGMENT)));
+    let allocations =
+        [(); 4].map(|()| fixture.create_resident(plain(7 * MIB / 2, VISIBLE_SEGMENT)));
     let handles = allocations.map(|allocation| allocation.handle);
     fixture
         .client
@@ -129,10 +130,7 @@ fn lowered_priority_leaves_first() {
         &fixture.client,
         &[item(&allocations[2], abi::ALLOC_PRIORITY_LOW)],
     );
-    assert_eq!(
-        survivors(&fixture, &allocations),
-        [true, true, false, true]
-    );
+    assert_eq!(survivors(&fixture, &allocations), [true, true, false, true]);
 }
 
 fn raised_priority_leaves_last() {
@@ -145,8 +143,5 @@ fn raised_priority_leaves_last() {
             item(&allocations[1], abi::ALLOC_PRIORITY_MAXIMUM),
         ],
     );
-    assert_eq!(
-        survivors(&fixture, &allocations),
-        [true, true, false, true]
-    );
+    assert_eq!(survivors(&fixture, &allocations), [true, true, false, true]);
 }

@@ -44,6 +44,7 @@ pub const SUITE: Suite = Suite {
         "[SEG-5]" work_that_fits_matches_the_model,
         "[SEG-5] [PAG-14]" work_under_pressure_matches_the_model,
         "[SEG-12]" work_with_forced_moves_matches_the_model,
+        "[RES-22] [PAG-21]" work_with_offers_matches_the_model,
     },
 };
 
@@ -53,6 +54,7 @@ struct Shape {
     allocations: usize,
     largest: u64,
     moves: bool,
+    offers: bool,
 }
 
 /// An allocation of the model.
@@ -230,6 +232,59 @@ impl Actor {
         }
     }
 
+    /// Offers some allocations, perhaps behind work that uses them, pushes some of them out, and takes
+    /// them back.
+    fn offer(&mut self, random: &mut Random) {
+        let count = 1 + random.index(self.held.len().min(3));
+        let first = random.index(self.held.len());
+        let chosen: Vec<usize> = (first..first + count)
+            .map(|index| index % self.held.len())
+            .collect();
+        let handles: Vec<u32> = chosen
+            .iter()
+            .map(|index| self.held[*index].allocation.handle)
+            .collect();
+        let flags = [0, abi::OFFER_NOW, abi::OFFER_ALLOW_DECOMMIT];
+        let level = 1 + random.below(4) as u32;
+        let offered = self.fixture.client.try_offer(
+            self.fixture.device,
+            &handles,
+            level,
+            *random.pick(&flags),
+        );
+        if let Err((errno, _)) = offered {
+            assert_eq!(errno, libc::EBUSY);
+        }
+        for index in &chosen {
+            if random.once_in(2) {
+                let id = self.held[*index].allocation.object_id;
+                let result = debugfs::try_inject(&format!("evict {id}"));
+                assert!(matches!(result, Ok(()) | Err(libc::EBUSY)), "{result:?}");
+            }
+        }
+        let queue = self.fixture.queue;
+        let (results, answer) = self
+            .fixture
+            .client
+            .try_reclaim(queue.handle, &handles)
+            .expect("RECLAIM");
+        if let (crate::client::Answer::Pending(value), true) = (answer, random.once_in(2)) {
+            self.fixture.client.wait(queue.fence, value);
+        }
+        for (index, result) in chosen.iter().zip(results) {
+            let held = &self.held[*index];
+            held.note(format!("offered {offered:?}, reclaimed with {result}"));
+            match result {
+                abi::RECLAIM_RESULT_OK => {}
+                abi::RECLAIM_RESULT_DISCARDED => {
+                    let size = held.allocation.size as usize;
+                    self.machine.set(held.allocation.handle, vec![0; size]);
+                }
+                other => panic!("result {other}"),
+            }
+        }
+    }
+
     fn verify(&self, index: usize, step: u64) {
         let held = &self.held[index];
         held.note("verified".to_owned());
@@ -284,6 +339,7 @@ fn run(shape: &Shape, steps: u64) {
             3..=6 => actor.write(&mut random),
             7..=9 => actor.change_residency(&mut random),
             10..=11 if shape.moves => actor.inject(&mut random),
+            13 if shape.offers => actor.offer(&mut random),
             12 => actor.verify(random.index(actor.held.len()), step),
             _ => actor.draw(&mut random),
         }
@@ -306,6 +362,7 @@ pub fn work_that_fits_matches_the_model() {
         allocations: 6,
         largest: 64 * KIB,
         moves: false,
+        offers: false,
     };
     run(&shape, 1500);
 }
@@ -322,6 +379,7 @@ pub fn work_under_pressure_matches_the_model() {
         allocations: 8,
         largest: 256 * KIB,
         moves: false,
+        offers: false,
     };
     run(&shape, 1500);
 }
@@ -333,6 +391,23 @@ pub fn work_with_forced_moves_matches_the_model() {
         allocations: 8,
         largest: 128 * KIB,
         moves: true,
+        offers: false,
     };
     run(&shape, 1000);
+}
+
+/// Random work while content is offered, pushed out and taken back.
+pub fn work_with_offers_matches_the_model() {
+    debugfs::inject(&format!(
+        "reserve 1 {}",
+        debugfs::segment(1).free - 1200 * KIB
+    ));
+    let shape = Shape {
+        clients: 3,
+        allocations: 8,
+        largest: 256 * KIB,
+        moves: false,
+        offers: true,
+    };
+    run(&shape, 1500);
 }

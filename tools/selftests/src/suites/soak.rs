@@ -18,13 +18,15 @@ use super::{
         objects_used_by_many_threads_can_be_closed, //
     },
     moves::failing_steps_leak_nothing,
+    offer::offers_race_with_everything,
     paging::reused_memory_shows_no_foreign_data,
     paging_queue::work_that_waits_for_the_paging_value_is_right,
     placement_matrix::random_steps_keep_to_the_matrix,
     random_model::{
         work_that_fits_matches_the_model,
         work_under_pressure_matches_the_model,
-        work_with_forced_moves_matches_the_model, //
+        work_with_forced_moves_matches_the_model,
+        work_with_offers_matches_the_model, //
     },
     relocation::{
         cpu_and_gpu_add_to_one_word_while_it_moves,
@@ -58,6 +60,8 @@ pub const SUITE: Suite = Suite {
         "" old_place_is_not_written_through_old_mappings,
         "" mappings_come_and_go_while_memory_moves,
         "" first_touches_meet_the_end_of_the_storage,
+        "" work_with_offers_matches_the_model,
+        "" offers_race_with_everything,
         "" pages_come_and_go_under_everybody,
         "" failing_steps_leak_nothing,
         "" reused_memory_shows_no_foreign_data,
