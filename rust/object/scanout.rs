@@ -53,6 +53,7 @@ use crate::{
         adapter::Adapter,
         allocation::Hold,
         client::Client,
+        reclaim::Kept,
         submission::Point,
         worker::Worker, //
     },
@@ -233,9 +234,14 @@ pub(crate) fn scanout(client: &Arc<Client>, request: Request) -> Result<Granted>
         check_picture(adapter, primary)?;
     }
     source.check_owner(client)?;
-    if let (Some(primary), Purpose::Show) = (&request.primary, request.purpose) {
-        primary.commit()?;
-    }
+    // Its pages stay until it has its range.
+    let _kept = match (&request.primary, request.purpose) {
+        (Some(primary), Purpose::Show) => {
+            primary.commit()?;
+            Kept::new(primary.allocation())?
+        }
+        _ => None,
+    };
     let mut kept = None;
     loop {
         let switch = Switch::new(client, source, &request, kept)?;

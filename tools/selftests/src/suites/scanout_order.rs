@@ -55,6 +55,7 @@ pub const SUITE: Suite = Suite {
         "" signals_end_a_waiting_call,
         "" killed_caller_leaves_nothing,
         "" failing_flips_keep_no_memory,
+        "" pages_that_linux_may_swap_are_let_go_again,
         "" error_of_the_device_cancels_its_switch,
         "" first_switch_that_is_cancelled_frees_the_source,
         "" blank_waits_for_its_turn,
@@ -319,6 +320,23 @@ fn failing_flips_keep_no_memory() {
     commands.store(all.at(0), 1);
     fixture.run(&context, &commands);
     fixture.client.close_and_wait(&[image.handle]);
+}
+
+fn pages_that_linux_may_swap_are_let_go_again() {
+    let fixture = Fixture::new();
+    let mut info = picture(PICTURE, SYSTEM);
+    info.flags |= abi::ALLOC_SWAPPABLE;
+    let image = fixture.create(info);
+    let has_pages = || debugfs::placement(image.object_id).backing_pages() > 0;
+    debugfs::inject("hold worker");
+    let refused = interrupted(|| fixture.client.try_scanout(show(0, image.handle)));
+    assert_eq!(refused, Err(libc::EINTR));
+    debugfs::inject("release worker");
+    clock::wait_until("the pages are let go", || !has_pages());
+    fixture.show(0, image.handle);
+    assert!(has_pages());
+    fixture.blank(0);
+    clock::wait_until("the pages are let go", || !has_pages());
 }
 
 fn error_of_the_device_cancels_its_switch() {
