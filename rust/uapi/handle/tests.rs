@@ -195,7 +195,9 @@ mod suite {
             .count();
         assert_eq!(wrong, 0);
         assert_eq!(
-            table.get_list::<Number>(&handles).map(|list| list.len()),
+            table
+                .get_list::<Number>(handles.iter().copied())
+                .map(|list| list.len()),
             Ok(20_000)
         );
         Ok(())
