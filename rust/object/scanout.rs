@@ -217,7 +217,7 @@ pub(crate) struct Request {
 ///
 /// - `EIO`: the device of the primary is in error, or a move to its range fails.
 /// - `EINVAL`: no such source, not a primary, or a picture that the source cannot show.
-/// - `EBUSY`: another client owns the source.
+/// - `EBUSY`: another client owns the source, or the primary is offered.
 /// - `ENOENT`: the primary is closed meanwhile.
 /// - `ENOSPC`: no range for it, whoever leaves.
 /// - `ENOMEM`: no memory.
@@ -234,6 +234,13 @@ pub(crate) fn scanout(client: &Arc<Client>, request: Request) -> Result<Granted>
         check_picture(adapter, primary)?;
     }
     source.check_owner(client)?;
+    if request
+        .primary
+        .as_ref()
+        .is_some_and(|primary| primary.is_offered())
+    {
+        return Err(EBUSY);
+    }
     // Its pages stay until it has its range.
     let _kept = match (&request.primary, request.purpose) {
         (Some(primary), Purpose::Show) => {

@@ -241,6 +241,7 @@ impl Desk {
             Refusal::GivenUp => Answer::Refused(EIO),
         };
         match self.expose(adapter, switch.purpose(), primary, Room::Free) {
+            Err(_) if primary.is_offered() => return Err(Answer::Refused(EBUSY)),
             Err(Refusal::Occupied | Refusal::NoPlace) => {}
             other => return other.map_err(refused),
         }
@@ -267,6 +268,10 @@ impl Desk {
     ) -> Result<(), Refusal> {
         self.resort(adapter);
         let mut residency = adapter.residency().lock();
+        // Offers are made under this lock, and not of what is fixed.
+        if primary.is_offered() {
+            return Err(Refusal::NoPlace);
+        }
         let mut mover = self.mover(adapter, &mut residency, trace::Cause::Display);
         match purpose {
             Purpose::Show => mover.expose(primary.allocation(), room),

@@ -68,6 +68,8 @@ pub const SUITE: Suite = Suite {
         "" close_of_its_device_is_busy,
         "" refused_close_of_a_list_closes_nothing,
         "" replaced_primary_can_be_closed,
+        "" offered_primary_is_not_shown,
+        "" displayed_primary_is_not_offered,
         "" mapping_of_a_displayed_primary_goes_on,
         "" switch_is_told_as_an_event,
         "" failed_device_keeps_its_picture,
@@ -391,6 +393,39 @@ fn replaced_primary_can_be_closed() {
     assert_eq!(fixture.show(0, new).previous, old);
     fixture.client.close_and_wait(&[old]);
     assert_eq!(fixture.client.source(0).alloc, new);
+}
+
+fn offered_primary_is_not_shown() {
+    let fixture = Fixture::new();
+    let alloc = fixture.create(picture(PICTURE, 0)).handle;
+    let offer = |alloc| {
+        let level = abi::OFFER_LEVEL_LOW;
+        fixture.client.try_offer(fixture.device, &[alloc], level, 0)
+    };
+    offer(alloc).expect("OFFER");
+    for flags in [0, abi::SCANOUT_TEST] {
+        let mut argument = show(0, alloc);
+        argument.flags = flags;
+        assert_eq!(fixture.client.try_scanout(argument), Err(libc::EBUSY));
+    }
+    fixture
+        .client
+        .try_reclaim(fixture.queue.handle, &[alloc])
+        .expect("RECLAIM");
+    fixture.show(0, alloc);
+}
+
+fn displayed_primary_is_not_offered() {
+    let fixture = Fixture::new();
+    let alloc = fixture.create(picture(PICTURE, 0)).handle;
+    fixture.show(0, alloc);
+    let offer = || {
+        let level = abi::OFFER_LEVEL_LOW;
+        fixture.client.try_offer(fixture.device, &[alloc], level, 0)
+    };
+    assert_eq!(offer(), Err((libc::EBUSY, 0)));
+    fixture.blank(0);
+    offer().expect("OFFER");
 }
 
 fn mapping_of_a_displayed_primary_goes_on() {
