@@ -26,6 +26,7 @@ use crate::{
         reclaim::Kept,
         worker::Worker, //
     },
+    policy::placement::Chain,
     units::{
         NodeOrdinal,
         SegmentId, //
@@ -90,11 +91,12 @@ impl Adapter {
             self.withhold_backing(bytes != 0);
             return Ok(());
         }
+        let mut list = self.list_of_pages(segment)?;
         let mut residency = self.residency().lock();
         residency
             .segment_mut(segment)
             .ok_or(EINVAL)?
-            .reserve(bytes)?;
+            .reserve(bytes, &mut list)?;
         drop(residency);
         self.resize_local();
         self.make_room();
@@ -109,11 +111,24 @@ impl Adapter {
     /// - `EINVAL`: no such segment.
     /// - `ENOMEM`: no memory.
     pub(crate) fn inject_fragment(&self, segment: SegmentId) -> Result {
+        let mut list = self.list_of_pages(segment)?;
         let mut residency = self.residency().lock();
-        residency.segment_mut(segment).ok_or(EINVAL)?.fragment()?;
+        let found = residency.segment_mut(segment);
+        found.ok_or(EINVAL)?.fragment(&mut list);
         drop(residency);
         self.resize_local();
         Ok(())
+    }
+
+    /// Returns an empty list with room for what may be withheld of a segment: nothing is allocated
+    /// while its lock is held.
+    fn list_of_pages(&self, segment: SegmentId) -> Result<KVVec<Chain>> {
+        let pages = {
+            let residency = self.residency().lock();
+            residency.segment(segment).ok_or(EINVAL)?.pages()
+        };
+        // CAST: `usize` has 64 bits wherever this driver runs.
+        Ok(KVVec::with_capacity(pages as usize, GFP_KERNEL)?)
     }
 
     /// Lets the next `count` occasions of `failure` go wrong.

@@ -93,9 +93,9 @@ pub(crate) struct Segment {
     /// Who lies in it, in the order in which they leave.
     pub(super) order: Order,
     /// Pages taken out of use by `inject reserve`.
-    reserved: KVec<Chain>,
+    reserved: KVVec<Chain>,
     /// Pages taken out of use by `inject fragment`.
-    fragments: KVec<Chain>,
+    fragments: KVVec<Chain>,
     /// Pages in `reserved` and `fragments`.
     withheld: u32,
 }
@@ -132,8 +132,8 @@ impl Segment {
                     commit_limit: segment.commit_limit,
                     pool: PagePool::new(words, links, pages).map_err(|_| EINVAL)?,
                     order: Order::new(segments.len()),
-                    reserved: KVec::new(),
-                    fragments: KVec::new(),
+                    reserved: KVVec::new(),
+                    fragments: KVVec::new(),
                     withheld: 0,
                 },
                 GFP_KERNEL,
@@ -373,15 +373,14 @@ impl Segment {
     }
 
     /// Takes `bytes` of free memory out of use, lowest offsets first, instead of what an earlier
-    /// reservation took.
+    /// reservation took. `list` is empty and has room for one entry per page; it comes back as
+    /// memory to be freed.
     ///
     /// # Errors
     ///
     /// - `ENOSPC`: less is free. Nothing has changed.
-    /// - `ENOMEM`: no memory.
-    pub(super) fn reserve(&mut self, bytes: u64) -> Result {
+    pub(super) fn reserve(&mut self, bytes: u64, list: &mut KVVec<Chain>) -> Result {
         let pages = self.pages_for(bytes).ok_or(ENOSPC)?;
-        self.reserved.reserve(1, GFP_KERNEL)?;
         let held: u32 = self.reserved.iter().map(Chain::pages).sum();
         if pages > self.pool.free_pages().saturating_add(held) {
             return Err(ENOSPC);
@@ -390,6 +389,7 @@ impl Segment {
             self.withheld -= chain.pages();
             self.pool.give(chain);
         }
+        core::mem::swap(&mut self.reserved, list);
         if pages == 0 {
             while let Some(chain) = self.fragments.pop() {
                 self.withheld -= chain.pages();
@@ -407,28 +407,27 @@ impl Segment {
                 .map_err(|_| ENOSPC)?;
             self.withheld += count;
             left -= count;
-            self.reserved.push(chain, GFP_KERNEL)?;
+            let _ = self.reserved.push_within_capacity(chain);
         }
         Ok(())
     }
 
-    /// Takes every second free page out of use.
-    ///
-    /// # Errors
-    ///
-    /// - `ENOMEM`: no memory.
-    pub(super) fn fragment(&mut self) -> Result {
+    /// Takes every second free page out of use. `list` is as for [`Self::reserve`].
+    pub(super) fn fragment(&mut self, list: &mut KVVec<Chain>) {
+        while let Some(chain) = self.fragments.pop() {
+            let _ = list.push_within_capacity(chain);
+        }
+        core::mem::swap(&mut self.fragments, list);
         let mut page = 0;
         loop {
             let run = self.pool.free_runs().find(|run| run.end > page);
             let Some(run) = run else {
-                return Ok(());
+                return;
             };
             let first = run.start.max(page);
-            self.fragments.reserve(1, GFP_KERNEL)?;
             if let Ok(chain) = self.pool.take_at(first..first + 1) {
                 self.withheld += 1;
-                self.fragments.push(chain, GFP_KERNEL)?;
+                let _ = self.fragments.push_within_capacity(chain);
             }
             page = first + 2;
         }
