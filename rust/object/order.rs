@@ -474,14 +474,18 @@ impl Order {
         residence.entry.map(|entry| entry.item)
     }
 
-    /// Puts one back that was set aside.
+    /// Puts the one with this key back that was set aside.
     pub(super) fn put_back(&mut self, key: &Key) {
-        let Some(allocation) = self.get(key).cloned() else {
-            return;
-        };
+        if let Some(allocation) = self.get(key).cloned() {
+            self.restore(&allocation);
+        }
+    }
+
+    /// Puts one back that was set aside, whatever its key is by now.
+    pub(super) fn restore(&mut self, allocation: &Arc<Allocation>) {
         let mut residence = allocation.residence().lock();
         residence.wanted = false;
-        self.rerank(&allocation, &mut residence);
+        self.rerank(allocation, &mut residence);
     }
 
     /// Returns the allocation with this key.

@@ -392,14 +392,11 @@ impl Mover<'_> {
                 let segment = self.residency.segment(id)?;
                 segment.order.get(&victim.key).cloned()
             });
-            let stays = found.is_some_and(|found| {
-                let left = self.leave(&found, trace::Cause::Pressure);
-                left.is_err()
-            });
-            // It is in the way of the search that follows.
-            if let (true, Some(victim)) = (stays, victim) {
+            let Some(found) = found else { continue };
+            // One that stays is in the way of the search that follows.
+            if self.leave(&found, trace::Cause::Pressure).is_err() {
                 if let Some(segment) = self.residency.segment_mut(id) {
-                    segment.order.put_back(&victim.key);
+                    segment.order.restore(&found);
                 }
             }
         }

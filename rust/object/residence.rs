@@ -425,6 +425,7 @@ impl Residence {
     /// Gives up the backing pages with what they hold.
     pub(super) fn give_up_backing(&mut self) -> Option<Backing> {
         self.stained_from = None;
+        self.committed = false;
         self.backing.take()
     }
 

@@ -171,10 +171,13 @@ impl Supplies {
             let Some(pages) = found.and_then(|(_, pages)| pages.take()) else {
                 return Outcome::NotCommitted;
             };
-            let usage = hold.device().client().usage();
-            usage.add(Sum::Backing, hold.size());
             // It has none, so none is left over.
             let _ = residence.install(pages);
+            if residence.note_commitment() {
+                let usage = hold.device().client().usage();
+                usage.add(Sum::Backing, hold.size());
+                hold.adapter().statistics().backed(hold.size());
+            }
         }
         residency.withdraw(hold, &mut residence);
         outcome

@@ -160,6 +160,7 @@ impl Adapter {
         let usage = allocation.device().client().usage();
         if backing.is_some() {
             usage.sub(Sum::Backing, allocation.size());
+            self.statistics().unbacked(allocation.size());
         }
         drop(backing);
         Some(allocation.size())

@@ -76,10 +76,10 @@ impl Mover<'_> {
             }
             self.unblock(id, blocked);
             blocked = self.block(id, &window);
+            // Who comes next may go to pages that are still being read: into a buffer of its own.
+            self.builder.flush(self.line);
         }
         self.unblock(id, blocked);
-        // Who comes now goes to pages that are still being read: into a buffer of its own.
-        self.builder.flush(self.line);
         let chain = self
             .residency
             .segment_mut(id)

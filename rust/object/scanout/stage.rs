@@ -167,11 +167,13 @@ impl Desk {
         }
         loop {
             self.answer_all(adapter);
-            if self.carry_out_all(adapter) == 0 {
+            let carried_out = self.carry_out_all(adapter);
+            // What is shown next may go where a range has just been given up: into a buffer of its own.
+            self.builder.flush(adapter.paging());
+            if carried_out == 0 {
                 break;
             }
         }
-        self.builder.flush(adapter.paging());
     }
 
     fn answer_all(&mut self, adapter: &Adapter) {
@@ -234,6 +236,9 @@ impl Desk {
         }
         if primary.device().ensure_active().is_err() {
             return Err(Answer::Refused(EIO));
+        }
+        if primary.is_offered() {
+            return Err(Answer::Refused(EBUSY));
         }
         let refused = |refusal: Refusal| match refusal {
             // What is pinned now may go soon, but nobody knows when.
