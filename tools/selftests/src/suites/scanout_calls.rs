@@ -64,8 +64,6 @@ pub const SUITE: Suite = Suite {
         "" owner_who_closes_gives_the_source_away,
         "" killed_owner_gives_the_source_away,
         "" sources_have_owners_of_their_own,
-        "[RES-21]" offered_primary_is_not_shown,
-        "[RES-21]" displayed_primary_is_not_offered,
         "" close_of_a_displayed_primary_is_busy,
         "" close_of_its_device_is_busy,
         "" refused_close_of_a_list_closes_nothing,
@@ -341,29 +339,6 @@ fn sources_have_owners_of_their_own() {
     other.show(1, alloc);
     assert_busy(&one, 1);
     assert_busy(&other, 0);
-}
-
-fn offered_primary_is_not_shown() {
-    let fixture = Fixture::new();
-    let alloc = fixture.create(picture(PICTURE, 0)).handle;
-    let offered = fixture
-        .client
-        .try_offer(fixture.device, &[alloc], abi::OFFER_LEVEL_NORMAL, 0);
-    assert!(offered.is_ok(), "{offered:?}");
-    let refused = fixture.client.try_scanout(show(0, alloc));
-    assert_eq!(refused, Err(libc::EBUSY));
-    assert_eq!(fixture.client.source(0).alloc, 0);
-}
-
-fn displayed_primary_is_not_offered() {
-    let fixture = Fixture::new();
-    let alloc = fixture.create(picture(PICTURE, 0)).handle;
-    fixture.show(0, alloc);
-    let refused = fixture
-        .client
-        .try_offer(fixture.device, &[alloc], abi::OFFER_LEVEL_NORMAL, 0);
-    assert_eq!(refused, Err((libc::EBUSY, 0)));
-    fixture.blank(0);
 }
 
 fn close_of_a_displayed_primary_is_busy() {

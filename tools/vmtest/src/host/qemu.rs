@@ -163,7 +163,14 @@ fn kernel_command_line(hardware: &Hardware) -> String {
         Console::Interactive => "quiet",
     };
     // The kernel's first process is us, with the part that it shall play.
-    let mut words = vec!["console=ttyS0", quiet, "panic=-1", "rdinit=/init"];
+    // On a busy host the emulated timer can miss the moment at which the kernel tests it.
+    let mut words = vec![
+        "console=ttyS0",
+        quiet,
+        "no_timer_check",
+        "panic=-1",
+        "rdinit=/init",
+    ];
     words.extend(hardware.kernel_arguments.iter().map(String::as_str));
     words.join(" ")
 }
