@@ -121,8 +121,9 @@ fn buffer_reported_full_is_followed_by_another() {
     let allocation = fixture.create_resident(physical(MIB, VISIBLE_SEGMENT));
     let mapping = fixture.client.map(&allocation);
     let data = pattern(18, MIB);
-    mapping.write(0, &data);
     for count in [1, 2, 40] {
+        // What is unchanged would leave without a transfer.
+        mapping.write(0, &data);
         debugfs::inject(&format!("fail buffer-full {count}"));
         let recording = Recording::start();
         debugfs::inject(&format!("evict {}", allocation.object_id));
