@@ -237,9 +237,6 @@ impl Desk {
         if primary.device().ensure_active().is_err() {
             return Err(Answer::Refused(EIO));
         }
-        if primary.is_offered() {
-            return Err(Answer::Refused(EBUSY));
-        }
         let refused = |refusal: Refusal| match refusal {
             // What is pinned now may go soon, but nobody knows when.
             Refusal::Occupied | Refusal::NoPlace => Answer::Refused(ENOSPC),
