@@ -20,7 +20,6 @@ use crate::{
     abstractions::{
         memory_cgroup::MemoryCgroup,
         shmem::SwapFile,
-        shrinker::as_if_reclaiming,
         trace, //
     },
     backend::{
@@ -164,7 +163,6 @@ pub(crate) fn create(device: &Arc<Device>, description: &Description) -> Result<
         }),
         GFP_KERNEL_ACCOUNT,
     )?;
-    as_if_reclaiming(|| drop(allocation.residence.lock()));
     adapter
         .registries()
         .allocations

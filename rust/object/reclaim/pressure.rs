@@ -3,9 +3,10 @@
 //! What the kernel is given when it is short of memory.
 //!
 //! The kernel asks from whatever thread needs memory, perhaps one that holds locks of this driver. So every
-//! lock is tried, nothing is waited for, and nothing is allocated. Locks that are taken here are never held
-//! while memory is allocated either; kernels that prove the order of locks are told so when an adapter or
-//! an allocation is made.
+//! lock is tried, nothing is waited for, and nothing is allocated. `Adapter::residency` is never held while
+//! memory is allocated either; kernels that prove the order of locks are told so when an adapter is made.
+//! `Allocation::residence` may be: the kernel takes page tables when a fault inserts a translation under
+//! it. Trying it is enough.
 
 use kernel::{
     prelude::*,
