@@ -81,8 +81,6 @@ extern "C" {
     pub(super) fn unregister_oom_notifier(block: *mut bindings::notifier_block) -> ffi::c_int;
 
     pub(super) fn vidmm_has_swap() -> bool;
-    pub(super) fn vidmm_reclaim_begin();
-    pub(super) fn vidmm_reclaim_end();
     pub(super) fn vidmm_swap_file(name: *const ffi::c_char, bytes: i64) -> *mut bindings::file;
     pub(super) fn vidmm_mapping_set_unevictable(mapping: *mut bindings::address_space);
     pub(super) fn vidmm_mapping_clear_unevictable(mapping: *mut bindings::address_space);

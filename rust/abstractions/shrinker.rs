@@ -10,7 +10,6 @@
 //! C header: [`include/linux/shrinker.h`](srctree/include/linux/shrinker.h).
 //! Upstream: `rust/kernel/mm/shrinker.rs`.
 
-use super::bindings as local;
 use core::ptr::NonNull;
 use kernel::{
     bindings,
@@ -81,18 +80,6 @@ impl<T: Shrink> Drop for Shrinker<T> {
         // waits until nobody uses it any more.
         unsafe { bindings::shrinker_free(self.raw.as_ptr()) }
     }
-}
-
-/// Runs `task` as if the kernel were short of memory, for those kernels that prove the order of locks:
-/// allocating under a lock that is taken inside is then an error that they report.
-pub fn as_if_reclaiming<R>(task: impl FnOnce() -> R) -> R {
-    // SAFETY: An annotation, which the next call but one ends.
-    unsafe { local::vidmm_reclaim_begin() };
-    let result = task();
-
-    // SAFETY: Ends the annotation.
-    unsafe { local::vidmm_reclaim_end() };
-    result
 }
 
 /// Returns the target of a call.

@@ -115,18 +115,6 @@ bool vidmm_has_swap(void)
 	return get_nr_swap_pages() > 0;
 }
 
-void vidmm_reclaim_begin(void);
-void vidmm_reclaim_begin(void)
-{
-	fs_reclaim_acquire(GFP_KERNEL);
-}
-
-void vidmm_reclaim_end(void);
-void vidmm_reclaim_end(void)
-{
-	fs_reclaim_release(GFP_KERNEL);
-}
-
 struct folio *vidmm_pfn_to_folio(u64 pfn);
 struct folio *vidmm_pfn_to_folio(u64 pfn)
 {

@@ -25,7 +25,6 @@ use crate::{
     abstractions::{
         mapping_anchor::MappingAnchor,
         pages::system_bytes,
-        shrinker::as_if_reclaiming,
         wait_queue::{
             new_wait_queue,
             WaitQueue, //
@@ -499,7 +498,6 @@ impl Attached {
             adapter,
             relief: None,
         };
-        as_if_reclaiming(|| drop(attached.adapter.residency.lock()));
         attached.relief = Some(Relief::new(&attached.adapter)?);
         Ok(attached)
     }

@@ -4,9 +4,8 @@
 //!
 //! The kernel asks from whatever thread needs memory, perhaps one that holds locks of this driver. So every
 //! lock is tried, nothing is waited for, and nothing is allocated. `Adapter::residency` is never held while
-//! memory is allocated either; kernels that prove the order of locks are told so when an adapter is made.
-//! `Allocation::residence` may be: the kernel takes page tables when a fault inserts a translation under
-//! it. Trying it is enough.
+//! memory is allocated either. `Allocation::residence` may be: the kernel takes page tables when a fault
+//! inserts a translation under it. Trying is enough.
 
 use kernel::{
     prelude::*,
