@@ -46,6 +46,7 @@ use crate::{
         context::Context,
         device::Device,
         fence::Fence,
+        fixed::Fixed,
         host_aperture::HostAperture,
         offsets::Offsets,
         order::Sunk,
@@ -103,6 +104,8 @@ pub(crate) struct Adapter {
     let_go: Atomic<u64>,
     /// Bytes of backing pages that offers allow to go.
     surrenderable: Atomic<i64>,
+    /// What never leaves its place.
+    fixed: Fixed,
     /// Bytes of offered content that was given up.
     discarded: Atomic<i64>,
     /// Whether no backing pages are given out, for tests.
@@ -209,6 +212,7 @@ impl Adapter {
                 swapped_in: Atomic::new(0),
                 let_go: Atomic::new(0),
                 surrenderable: Atomic::new(0),
+                fixed: Fixed::new(),
                 discarded: Atomic::new(0),
                 backing_withheld: Atomic::new(false),
                 statistics,
@@ -427,19 +431,27 @@ impl Adapter {
         &self.whole
     }
 
-    /// Returns what the segments hold without what debug commands took out of use.
-    pub(super) fn free_capacities(&self) -> [Capacity; SEGMENT_IDS] {
+    /// Returns what never leaves its place.
+    pub(super) fn fixed(&self) -> &Fixed {
+        &self.fixed
+    }
+
+    /// Returns what the segments hold for `device`: without what debug commands took out of use, and
+    /// without what is fixed there, unless the device counts it among its demands.
+    pub(super) fn free_capacities(&self, device: &Device) -> [Capacity; SEGMENT_IDS] {
         let mut capacities = self.whole;
         let residency = self.residency.lock();
         for segment in &residency.segments {
             if let Some(capacity) = capacities.get_mut(segment.id.index()) {
-                let withheld = segment.bytes_withheld();
+                let fixed = self.fixed.beside(device, segment.id);
+                let withheld = segment.bytes_withheld().saturating_add(fixed.bytes);
                 if segment.kind == SegmentKind::Memory {
                     capacity.bytes = capacity.bytes.saturating_sub(withheld);
                 }
                 // Nothing says where the withheld pages are; the bound may only be too wide.
                 let most = segment.bytes().saturating_sub(withheld);
-                capacity.contiguous = capacity.contiguous.min(most);
+                let contiguous = capacity.contiguous.saturating_sub(fixed.contiguous);
+                capacity.contiguous = contiguous.min(most);
             }
         }
         capacities

@@ -525,6 +525,7 @@ impl Allocation {
 
     /// Counts it where its client keeps it now. Follows every change of place and of references.
     pub(super) fn account(&self, residence: &mut Residence) {
+        self.count_fixed(residence);
         let group = self.kept_in(residence);
         let old = core::mem::replace(&mut residence.counted_in, group);
         if old == group {

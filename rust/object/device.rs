@@ -42,6 +42,7 @@ use crate::{
         context::Context,
         demand::Demands,
         events::Event,
+        fixed::Fixed,
         name,
         need::Requirement,
         presence::Presence,
@@ -110,6 +111,8 @@ pub(crate) struct Device {
     state: SpinLock<Snapshot>,
     #[pin]
     contexts: SpinLock<RBTree<u64, Arc<Context>>>,
+    /// What of its residency requirement list never leaves its place.
+    fixed: Fixed,
     #[pin]
     demands: Mutex<Demands>,
     _presence: Presence,
@@ -147,6 +150,7 @@ impl Device {
                 displays: Atomic::new(0),
                 state <- new_spinlock!(active, "Device::state"),
                 contexts <- new_spinlock!(RBTree::new(), "Device::contexts"),
+                fixed: Fixed::new(),
                 demands <- new_mutex!(Demands::new(), "Device::demands"),
                 _presence: presence,
             }),
@@ -182,6 +186,11 @@ impl Device {
     /// Returns where its name is.
     pub(crate) fn name(&self) -> &name::Slot {
         &self.name
+    }
+
+    /// Returns what of its residency requirement list never leaves its place.
+    pub(super) fn fixed(&self) -> &Fixed {
+        &self.fixed
     }
 
     /// Returns what its residency requirement list asks for, behind its lock.

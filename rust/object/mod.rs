@@ -49,6 +49,7 @@ pub(crate) mod events;
 pub(crate) mod fence;
 pub(crate) mod fence_page;
 pub(crate) mod fence_wait;
+pub(crate) mod fixed;
 pub(crate) mod host_aperture;
 pub(crate) mod inject;
 pub(crate) mod lock;

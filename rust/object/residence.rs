@@ -22,6 +22,7 @@ use crate::{
     object::{
         backing::Backing,
         budget::Group,
+        fixed,
         offer::{
             Offer,
             Surrender, //
@@ -131,6 +132,8 @@ pub(crate) struct Residence {
     pub(super) given_up: bool,
     /// The budget in which it is counted.
     pub(super) counted_in: Option<Group>,
+    /// Where it is counted as fixed.
+    pub(super) counted_fixed: Option<fixed::Counted>,
     /// Whether its handle is gone, so that it gets no more references.
     pub(super) forgotten: bool,
     /// Queued commands that will bring it in.
@@ -193,6 +196,7 @@ impl Residence {
             unplaced: false,
             given_up: false,
             counted_in: None,
+            counted_fixed: None,
             forgotten: false,
             commands: 0,
             pins: 0,

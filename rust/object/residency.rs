@@ -291,7 +291,7 @@ fn count(
     urgency: Urgency,
 ) -> Result<(), Refused> {
     let adapter = device.adapter();
-    let capacities = adapter.free_capacities();
+    let capacities = adapter.free_capacities(device);
     let promised = match urgency {
         Urgency::MayFail => adapter.promised_to_others(device.client()),
         Urgency::LastAttempt | Urgency::MustSucceed => Default::default(),

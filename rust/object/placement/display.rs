@@ -83,7 +83,11 @@ impl Mover<'_> {
                 (location, _) => self.arrive(allocation, location)?,
             },
         }
-        allocation.residence().lock().fixed += 1;
+        {
+            let mut residence = allocation.residence().lock();
+            residence.fixed += 1;
+            allocation.account(&mut residence);
+        }
         allocation.begin_display();
         Ok(())
     }
@@ -129,6 +133,7 @@ impl Mover<'_> {
         let (has_range, idle) = {
             let mut residence = allocation.residence().lock();
             residence.fixed = residence.fixed.saturating_sub(1);
+            allocation.account(&mut residence);
             let has_range = matches!(residence.location, Location::Aperture(_));
             let wanted = residence.references > 0 || residence.commands > 0;
             (has_range, !wanted && !residence.stays())

@@ -355,6 +355,7 @@ impl Mover<'_> {
             Location::System => self.leave_system(allocation),
             Location::Nowhere => {}
         }
+        allocation.account(&mut residence);
         residence.content = Content::Empty;
         residence.settled = residence.settled.max(self.builder.settles(self.line));
     }

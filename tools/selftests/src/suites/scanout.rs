@@ -3,7 +3,11 @@
 //! SCANOUT: ranges for what is shown, how long they last, and who makes room for them.
 
 use crate::{
-    abi,
+    abi::{
+        self,
+        MakeResident, //
+    },
+    call::array,
     client::{
         point,
         Allocation, //
@@ -48,6 +52,7 @@ pub const SUITE: Suite = Suite {
         "[SEG-25]" swap_chain_needs_two_ranges,
         "[SEG-25]" fast_flips_need_two_ranges,
         "[RES-18]" displayed_primary_stays_under_pressure,
+        "[RES-18]" newcomer_beside_a_displayed_primary_is_refused,
         "" displayed_primary_cannot_be_pushed_out_or_moved,
         "" evicted_primary_leaves_when_it_is_hidden,
         "" same_primary_again_moves_nothing,
@@ -317,6 +322,41 @@ fn displayed_primary_stays_under_pressure() {
         state == abi::DEVICE_STATE_ERROR_MEMORY
     });
     assert_eq!(place(&shown), before);
+}
+
+fn newcomer_beside_a_displayed_primary_is_refused() {
+    let shows = Fixture::new();
+    let shown = shows.create(picture(PICTURE, VISIBLE_SEGMENT));
+    shows.show(0, shown.handle);
+    let newcomer = Fixture::new();
+    // Whoever asks: the primary is on no requirement list.
+    for fixture in [&shows, &newcomer] {
+        let everything = fixture.create(plain(debugfs::segment(1).total, VISIBLE_SEGMENT));
+        let list = [everything.handle];
+        let mut request = MakeResident {
+            queue: fixture.queue.handle,
+            handles: array(&list),
+            ..Default::default()
+        };
+        let refused = fixture.client.call(abi::IOCTL_MAKE_RESIDENT, &mut request);
+        assert_eq!(refused, Err(libc::ENOSPC));
+        assert_eq!((request.bytes_to_trim, request.fail_index), (shown.size, 0));
+        let references = fixture.client.state_of(everything.handle).resident_refs;
+        assert_eq!(references, 0);
+        // What is left is there for the asking.
+        let rest = debugfs::segment(1).total - shown.size;
+        let rest = fixture.create_resident(plain(rest, VISIBLE_SEGMENT));
+        assert_eq!(fixture.client.state_of(rest.handle).segment, 1);
+        fixture
+            .client
+            .close_and_wait(&[rest.handle, everything.handle]);
+    }
+    // A primary that is on the list counts once.
+    shows.bring_in(&shown);
+    let rest = debugfs::segment(1).total - shown.size;
+    shows.create_resident(plain(rest, VISIBLE_SEGMENT));
+    shows.blank(0);
+    newcomer.create_resident(plain(debugfs::segment(1).total, VISIBLE_SEGMENT));
 }
 
 fn displayed_primary_cannot_be_pushed_out_or_moved() {
