@@ -48,7 +48,10 @@ use crate::{
 
 mod pressure;
 
-pub(super) use self::pressure::Relief;
+pub(super) use self::pressure::{
+    Relief,
+    Step, //
+};
 
 /// Memory for one entry of an order.
 pub(super) type IdleNode = RBTreeNodeReservation<u64, Arc<Allocation>>;

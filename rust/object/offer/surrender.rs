@@ -19,18 +19,22 @@ use kernel::{
     sync::Arc, //
 };
 
-use crate::object::{
-    adapter::Adapter,
-    allocation::{
-        Allocation,
-        Hold, //
+use crate::{
+    object::{
+        adapter::Adapter,
+        allocation::{
+            Allocation,
+            Hold, //
+        },
+        client::Sum,
+        reclaim::Step,
+        residence::{
+            Residence,
+            Wish, //
+        },
+        worker::Worker,
     },
-    client::Sum,
-    residence::{
-        Residence,
-        Wish, //
-    },
-    worker::Worker,
+    units::PAGE_BYTES,
 };
 
 use super::{
@@ -139,31 +143,40 @@ impl Order {
 const PUSHED_AT_ONCE: usize = 16;
 
 impl Adapter {
-    /// Gives up the content and the pages of the first offered allocation that can lose them now;
-    /// returns how many bytes became free. Never waits and never allocates.
+    /// Gives up the content and the pages of the first offered allocation that can lose them now.
+    /// Never waits and never allocates.
     ///
     /// Requirement: RES-26.
-    #[cfg_attr(not(CONFIG_KUNIT), expect(dead_code))]
-    pub(in crate::object) fn surrender_first(&self) -> Option<u64> {
-        let mut residency = self.residency().try_lock()?;
-        let allocation = self.first_to_surrender(&residency.offers)?;
-        let mut residence = allocation.residence().try_lock()?;
+    pub(in crate::object) fn surrender_first(&self) -> Step {
+        let Some(mut residency) = self.residency().try_lock() else {
+            return Step::Busy;
+        };
+        let Some(allocation) = self.first_to_surrender(&residency.offers) else {
+            return Step::Nothing;
+        };
+        let Some(mut residence) = allocation.residence().try_lock() else {
+            return Step::Busy;
+        };
         residency.offers.leave(&allocation, &mut residence);
         let lost = !residence.offer.is_given_up();
         residence.give_up_content();
         let backing = residence.give_up_backing();
         drop(residence);
-        drop(residency);
         if lost {
             allocation.count_discarded();
         }
-        let usage = allocation.device().client().usage();
         if backing.is_some() {
+            let usage = allocation.device().client().usage();
             usage.sub(Sum::Backing, allocation.size());
             self.statistics().unbacked(allocation.size());
         }
+        let pages = allocation.size() / PAGE_BYTES;
+        // An offer ends under this lock before its allocation is forgotten, so the registry knows it.
+        drop(allocation);
+        drop(residency);
         drop(backing);
-        Some(allocation.size())
+        // CAST: `usize` has 64 bits wherever this driver runs.
+        Step::Given(pages as usize)
     }
 
     /// Finds the first allocation whose pages can go now; those before it that are resident are pushed

@@ -46,7 +46,8 @@ impl Relief {
 }
 
 /// What a step of giving back has come to.
-enum Step {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::object) enum Step {
     /// So many pages were given back.
     Given(usize),
     /// Somebody works on what would be next.
@@ -81,27 +82,44 @@ impl Adapter {
         Step::Given(pages as usize)
     }
 
-    /// Gives back `pages` pages, or as many as can be had.
+    /// Gives back `pages` pages, or as many as can be had: first what is offered, then what Linux may
+    /// swap (RES-26).
     fn give_back(&self, pages: usize) -> Option<usize> {
-        let mut given = 0;
+        let (surrendered, surrender) = take_steps(pages, || self.surrender_first());
+        let rest = pages.saturating_sub(surrendered);
         let mut next = 0;
-        while given < pages && has_swap() {
-            match self.try_let_go(&mut next) {
-                Step::Given(more) => given += more,
-                Step::Busy if given == 0 => return None,
-                Step::Busy | Step::Nothing => break,
-            }
-        }
-        self.count_let_go(given);
-        Some(given)
+        let (let_go, letting_go) = match surrender {
+            Step::Nothing if has_swap() => take_steps(rest, || self.try_let_go(&mut next)),
+            _ => (0, Step::Nothing),
+        };
+        self.count_let_go(let_go);
+        let given = surrendered.saturating_add(let_go);
+        let busy = surrender == Step::Busy || letting_go == Step::Busy;
+        (given > 0 || !busy).then_some(given)
     }
+}
+
+/// Takes steps until `pages` pages are given back, or one gives nothing; returns how many there are, and
+/// what the last step has come to.
+fn take_steps(pages: usize, mut step: impl FnMut() -> Step) -> (usize, Step) {
+    let mut given: usize = 0;
+    let mut last = Step::Nothing;
+    while given < pages {
+        last = step();
+        match last {
+            Step::Given(more) => given = given.saturating_add(more),
+            Step::Busy | Step::Nothing => break,
+        }
+    }
+    (given, last)
 }
 
 impl Shrink for Adapter {
     fn count(&self) -> usize {
         let touched = if has_swap() { self.touched_pages() } else { 0 };
+        let pages = touched.saturating_add(self.surrenderable() / PAGE_BYTES);
         // CAST: `usize` has 64 bits wherever this driver runs.
-        touched as usize
+        pages as usize
     }
 
     fn scan(&self, pages: usize) -> Option<usize> {

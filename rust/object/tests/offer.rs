@@ -2,13 +2,16 @@
 
 //! Offers whose pages may go when the system is short of memory.
 
-use crate::object::offer::{
-    self,
-    Level,
-    Outcome,
-    Pages,
-    Patience,
-    Terms, //
+use crate::object::{
+    offer::{
+        self,
+        Level,
+        Outcome,
+        Pages,
+        Patience,
+        Terms, //
+    },
+    reclaim::Step, //
 };
 
 use super::*;
@@ -25,6 +28,9 @@ fn reclaim(fixture: &Fixture, hold: &Hold) -> Result<Outcome> {
     let answer = offer::reclaim(&fixture.queue, list, |_, outcome| found = outcome);
     answer.map(|_| found).map_err(|refused| refused.error)
 }
+
+/// One MiB was given back.
+const GIVEN: Step = Step::Given(256);
 
 fn is_committed(hold: &Hold) -> bool {
     hold.residence().lock().backing().is_some()
@@ -49,10 +55,10 @@ mod suite {
         offer(&fixture, &low, Level::Low, Pages::MayGo)?;
         offer(&fixture, &kept, Level::Low, Pages::Stay)?;
         assert_eq!(adapter.surrenderable(), 2 * MIB);
-        assert_eq!(adapter.surrender_first(), Some(MIB));
+        assert_eq!(adapter.surrender_first(), GIVEN);
         assert!(is_committed(&high) && !is_committed(&low));
-        assert_eq!(adapter.surrender_first(), Some(MIB));
-        assert_eq!(adapter.surrender_first(), None);
+        assert_eq!(adapter.surrender_first(), GIVEN);
+        assert_eq!(adapter.surrender_first(), Step::Nothing);
         assert!(is_committed(&kept));
         assert_eq!(adapter.surrenderable(), 0);
         assert_eq!(reclaim(&fixture, &low)?, Outcome::Discarded);
@@ -73,7 +79,7 @@ mod suite {
         let hold = fixture.allocate(MIB, 0b10, Flags::default())?;
         hold.commit()?;
         offer(&fixture, &hold, Level::Normal, Pages::MayGo)?;
-        assert_eq!(adapter.surrender_first(), Some(MIB));
+        assert_eq!(adapter.surrender_first(), GIVEN);
         adapter.withhold_backing(true);
         assert_eq!(reclaim(&fixture, &hold)?, Outcome::NotCommitted);
         assert!(hold.is_offered());
@@ -95,12 +101,12 @@ mod suite {
         fixture.settle();
         offer(&fixture, &hold, Level::Normal, Pages::MayGo)?;
         let _ = fixture.operations()?;
-        assert_eq!(adapter.surrender_first(), None);
+        assert_eq!(adapter.surrender_first(), Step::Nothing);
         fixture.settle();
         assert!(!resident(&hold));
         let operations = fixture.operations()?;
         assert_eq!(operations.as_slice(), &[(Name::Discard, MIB)]);
-        assert_eq!(adapter.surrender_first(), Some(MIB));
+        assert_eq!(adapter.surrender_first(), GIVEN);
         // It is still on the requirement list, so it comes back.
         assert_eq!(reclaim(&fixture, &hold)?, Outcome::Discarded);
         fixture.settle();

@@ -15,6 +15,7 @@ use crate::{
     fixture::{
         pattern,
         physical,
+        plain,
         Fixture,
         KIB,
         MIB,
@@ -41,6 +42,7 @@ pub const SUITE: Suite = Suite {
         "[RES-26]" pages_of_other_allocations_stay,
         "[RES-26]" touches_without_a_lock_share_a_limit,
         "[RES-26]" limit_that_is_too_low_fails_the_call_and_changes_nothing,
+        "[RES-26]" offered_memory_goes_before_swappable_pages,
         "[RES-26]" touched_pages_go_when_memory_is_short_and_no_others,
         "" reclaim_that_comes_back_into_the_driver_harms_nobody,
     },
@@ -249,6 +251,55 @@ fn limit_that_is_too_low_fails_the_call_and_changes_nothing() {
 fn press() {
     // Not everything that is asked for may be there.
     let _ = std::fs::write("/sys/fs/cgroup/memory.reclaim", "4M");
+}
+
+fn offered_memory_goes_before_swappable_pages() {
+    let _swap = SwapDevice::new(64 * MIB);
+    let fixture = Fixture::new();
+    let make = |info: AllocInfo, seed: u64| {
+        let allocation = fixture.create(info);
+        let mapping = fixture.client.map(&allocation);
+        mapping.write(0, &pattern(seed, MIB));
+        (allocation, mapping)
+    };
+    let offer = |allocation: &Allocation, flags| {
+        let list = [allocation.handle];
+        let level = abi::OFFER_LEVEL_HIGH;
+        let offered = fixture
+            .client
+            .try_offer(fixture.device, &list, level, flags);
+        assert_eq!(offered, Ok(()));
+    };
+    let discarded = debugfs::stat("offers_discarded_bytes");
+    let touched = [0, 1].map(|seed| make(swappable(MIB, SYSTEM), seed));
+    let kept = make(plain(MIB, SYSTEM), 2);
+    let given = [3, 4, 5].map(|seed| make(plain(MIB, SYSTEM), seed));
+    offer(&kept.0, 0);
+    for (allocation, _) in &given {
+        offer(allocation, abi::OFFER_ALLOW_DECOMMIT);
+    }
+    clock::wait_until("everything goes that may", || {
+        press();
+        let any_let_go = touched.iter().any(|(one, _)| !has_pages(one));
+        let all_given = given.iter().all(|(one, _)| !has_pages(one));
+        assert!(all_given || !any_let_go, "swappable pages went first");
+        all_given && touched.iter().all(|(one, _)| !has_pages(one))
+    });
+    assert!(has_pages(&kept.0));
+    assert_eq!(debugfs::stat("offers_discarded_bytes") - discarded, 3 * MIB);
+    assert_eq!(
+        super::offer::reclaim(&fixture, &kept.0),
+        abi::RECLAIM_RESULT_OK
+    );
+    assert!(kept.1.read(0, MIB as usize) == pattern(2, MIB));
+    for (allocation, mapping) in &given {
+        let result = super::offer::reclaim(&fixture, allocation);
+        assert_eq!(result, abi::RECLAIM_RESULT_DISCARDED);
+        assert!(mapping.read(0, MIB as usize) == vec![0; MIB as usize]);
+    }
+    for (seed, (_, mapping)) in (0..).zip(&touched) {
+        assert!(mapping.read(0, MIB as usize) == pattern(seed, MIB));
+    }
 }
 
 fn touched_pages_go_when_memory_is_short_and_no_others() {
