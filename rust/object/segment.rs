@@ -327,8 +327,18 @@ impl Segment {
     /// Takes all free pages in `window`, so that nobody goes there.
     pub(super) fn block(&mut self, window: &Range<u32>) -> Option<Chain> {
         let free = self.pool.free_within(window.clone());
-        self.pool
-            .take_loose(free, window.clone(), window.clone(), End::Low)
+        let blocked = self
+            .pool
+            .take_loose(free, window.clone(), window.clone(), End::Low)?;
+        // They are nobody's: the commit limit does not count them.
+        self.withheld += blocked.pages();
+        Some(blocked)
+    }
+
+    /// Gives back what was blocked.
+    pub(super) fn unblock(&mut self, blocked: Chain) {
+        self.withheld -= blocked.pages();
+        self.pool.give(blocked);
     }
 
     /// Returns the bytes of the whole segment.

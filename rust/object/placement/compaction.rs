@@ -169,7 +169,7 @@ impl Mover<'_> {
     /// Gives them back.
     fn unblock(&mut self, id: SegmentId, blocked: Option<Chain>) {
         if let (Some(segment), Some(chain)) = (self.residency.segment_mut(id), blocked) {
-            segment.give(chain);
+            segment.unblock(chain);
         }
     }
 }

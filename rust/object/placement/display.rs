@@ -78,7 +78,11 @@ impl Mover<'_> {
                         self.give_up(location);
                         return Err(refusal);
                     }
-                    self.arrive(allocation, location)?;
+                    if let Err(refusal) = self.arrive(allocation, location) {
+                        // It is where it was: that takes no room.
+                        let _ = self.arrive(allocation, Location::System);
+                        return Err(refusal);
+                    }
                 }
                 (location, _) => self.arrive(allocation, location)?,
             },

@@ -58,7 +58,7 @@ const CASES: &[Case] = crate::cases! {
     "[PAG-22]" eviction_is_transfer_then_submit,
     "[PAG-22]" return_is_transfer_then_submit,
     "[PAG-22]" virtual_forms_never_occur,
-    "[PAG-22]" destruction_of_resident_memory_is_a_discard,
+    "[PAG-15] [PAG-22]" destruction_of_resident_memory_is_a_discard,
     "[BCK-1]" backend_calls_account_for_every_object,
     "" move_goes_to_each_kind_of_place,
     "" move_of_bad_arguments_is_refused,
