@@ -138,7 +138,8 @@ fn backing_is_charged_to_who_created_the_allocation() {
         });
         toucher.join();
         let taken = group.used() - before;
-        assert!(taken >= 16 * MIB, "only {taken} bytes were charged");
+        // The group may have paid for some pages ahead: the kernel takes them in batches.
+        assert!(taken >= 15 * MIB, "only {taken} bytes were charged");
         says.line("done");
     });
     assert_eq!(creator.line(), "done");
