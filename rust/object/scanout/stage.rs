@@ -216,10 +216,12 @@ impl Desk {
         if let Some(primary) = primary.as_ref().and_then(|hold| hold.primary()) {
             switch.progress_mut().writes = primary.next_write();
         }
+        // Whoever is told that it is accepted finds it waiting.
+        Switch::begin_wait(switch);
         if source.accept(switch) {
-            Switch::begin_wait(switch);
             return Course::Coming;
         }
+        Switch::end_wait(switch, trace::Waiting::Cancel);
         if let Some(primary) = primary {
             self.hide(adapter, &primary);
         }
