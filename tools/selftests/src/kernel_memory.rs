@@ -4,7 +4,7 @@
 //!
 //! A [`Watch`] records in a buffer of its own, beside the events of the module. Work that the kernel
 //! runs for the module has marks at its begin and end, so an allocation inside it is known by the
-//! function that was at work.
+//! function that was at work. What interrupts take meanwhile is told apart.
 
 use std::{
     collections::HashMap,
@@ -21,6 +21,9 @@ const EVENTS: [&str; 5] = [
     "workqueue/workqueue_execute_start",
     "workqueue/workqueue_execute_end",
 ];
+
+/// The event of whole pages.
+const PAGES: &str = "mm_page_alloc";
 
 /// What is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,20 +46,27 @@ pub struct Allocated {
     pub text: String,
     /// The work function of the module inside which it happened, if it did.
     pub work: Option<String>,
+    /// Who needed it.
+    pub need: Need,
+    thread: u32,
+}
+
+/// Who needed an allocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// The code that ran.
+    Caller,
+    /// The allocator, for caches of its own while something was freed. It does without where there is
+    /// nothing.
+    Freeing,
 }
 
 impl Allocated {
     /// Whether it is an object of the kernel heap that the module asked for. What may be large, it
     /// asks for through a function of the kernel.
     pub fn is_ours(&self) -> bool {
-        self.event != "mm_page_alloc"
+        self.event != PAGES
             && (self.text.contains("5vidmm") || self.text.contains("kvrealloc_node_align"))
-    }
-
-    /// Whether the allocator took it for caches of its own while something was freed. It does without
-    /// where there is nothing.
-    pub fn is_by_freeing(&self) -> bool {
-        self.text.contains("call_site=__pcs_")
     }
 
     /// Whether it is charged to a control group.
@@ -85,9 +95,7 @@ impl Watch {
             Scope::Everybody => String::new(),
         };
         write("set_event_pid", &pid);
-        for event in EVENTS {
-            write(&format!("events/{event}/enable"), "1");
-        }
+        EVENTS.iter().for_each(|event| enable(event));
         write("trace", "");
         write("tracing_on", "1");
         Self(())
@@ -104,10 +112,19 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        for event in EVENTS {
-            let _ = fs::write(format!("{INSTANCE}/events/{event}/enable"), "0");
-        }
-        let _ = fs::remove_dir(INSTANCE);
+        let _ = fs::write(format!("{INSTANCE}/tracing_on"), "0");
+        // Nearly nothing: its memory is needed.
+        let _ = fs::write(format!("{INSTANCE}/buffer_size_kb"), "4");
+    }
+}
+
+/// Switches an event on, and leaves it on: switching patches code that runs all the time, which under
+/// emulation is a risk. A machine that is made for tests has them on from the start.
+fn enable(event: &str) {
+    let file = format!("events/{event}/enable");
+    let on = fs::read_to_string(format!("{INSTANCE}/{file}"));
+    if on.map_or(true, |text| text.trim() != "1") {
+        write(&file, "1");
     }
 }
 
@@ -116,13 +133,31 @@ fn write(file: &str, text: &str) {
     fs::write(&path, text).unwrap_or_else(|error| panic!("{path}: {error}"));
 }
 
-/// Splits a line into the thread, the name of the event and its text.
-fn split(line: &str) -> Option<(u32, &str, &str)> {
-    let (head, rest) = line.split_once(" [")?;
-    let (_, thread) = head.trim_end().rsplit_once('-')?;
-    let (_, rest) = rest.split_once(": ")?;
-    let (event, text) = rest.split_once(": ")?;
-    Some((thread.parse().ok()?, event, text))
+/// One line of the trace.
+struct Line<'a> {
+    thread: u32,
+    /// Whether the thread itself was running, and not an interrupt on top of it.
+    in_thread: bool,
+    event: &'a str,
+    text: &'a str,
+}
+
+impl<'a> Line<'a> {
+    /// Takes apart `comm-123     [001] d.s2.    12.345678: name: text`; the third flag is a letter in an
+    /// interrupt.
+    fn parse(line: &'a str) -> Option<Self> {
+        let (head, rest) = line.split_once(" [")?;
+        let (_, thread) = head.trim_end().rsplit_once('-')?;
+        let (state, rest) = rest.split_once(": ")?;
+        let flags = state.split_whitespace().nth(1)?;
+        let (event, text) = rest.split_once(": ")?;
+        Some(Self {
+            thread: thread.parse().ok()?,
+            in_thread: flags.chars().nth(2)? == '.',
+            event,
+            text,
+        })
+    }
 }
 
 fn parse(text: &str) -> Recorded {
@@ -131,22 +166,44 @@ fn parse(text: &str) -> Recorded {
         allocations: Vec::new(),
         runs: 0,
     };
-    for (thread, event, text) in text.lines().filter_map(split) {
-        match event {
-            "workqueue_execute_start" if text.contains("[vidmm]") => {
+    for line in text.lines().filter_map(Line::parse) {
+        match line.event {
+            "workqueue_execute_start" if line.text.contains("[vidmm]") => {
                 recorded.runs += 1;
-                at_work.insert(thread, text.to_owned());
+                at_work.insert(line.thread, line.text.to_owned());
             }
             "workqueue_execute_start" => {}
             "workqueue_execute_end" => {
-                at_work.remove(&thread);
+                at_work.remove(&line.thread);
             }
-            _ => recorded.allocations.push(Allocated {
-                event: event.to_owned(),
-                text: text.to_owned(),
-                work: at_work.get(&thread).cloned(),
-            }),
+            // What an interrupt takes is not taken by the work that it interrupts.
+            _ => {
+                let work = at_work.get(&line.thread).filter(|_| line.in_thread);
+                let need = recorded.need_of(&line);
+                recorded.allocations.push(Allocated {
+                    event: line.event.to_owned(),
+                    text: line.text.to_owned(),
+                    work: work.cloned(),
+                    need,
+                    thread: line.thread,
+                });
+            }
         }
     }
     recorded
+}
+
+impl Recorded {
+    /// Says who needs the allocation of `line`. If that is the allocator, so are the pages that the
+    /// thread took just before: they are behind that object.
+    fn need_of(&mut self, line: &Line<'_>) -> Need {
+        if !line.text.contains("call_site=__pcs_") {
+            return Need::Caller;
+        }
+        let mine = self.allocations.iter_mut().rev();
+        mine.filter(|allocated| allocated.thread == line.thread)
+            .take_while(|allocated| allocated.event == PAGES)
+            .for_each(|pages| pages.need = Need::Freeing);
+        Need::Freeing
+    }
 }

@@ -18,6 +18,7 @@ use crate::{
     },
     kernel_memory::{
         Allocated,
+        Need,
         Scope,
         Watch, //
     },
@@ -76,7 +77,7 @@ fn paging_takes_no_memory() {
     let taken: Vec<&Allocated> = recorded
         .allocations
         .iter()
-        .filter(|allocated| allocated.work.is_some() && !allocated.is_by_freeing())
+        .filter(|allocated| allocated.work.is_some() && allocated.need == Need::Caller)
         .collect();
     assert!(taken.is_empty(), "{} allocations: {taken:#?}", taken.len());
 }

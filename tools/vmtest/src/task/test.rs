@@ -15,6 +15,13 @@ use crate::job::Step;
 /// What tests that swap need: a swap device in memory.
 const SWAP: &[&str] = &["zram"];
 
+/// Events of the kernel's own memory, on from the start: switching them on later patches code that
+/// runs all the time, and the emulator sometimes loses a breakpoint then. Nothing is recorded until a
+/// test says so.
+const MEMORY_EVENTS: &str =
+    "trace_instance=vidmm-memory^traceoff,kmem:kmalloc,kmem:kmem_cache_alloc,\
+    kmem:mm_page_alloc,workqueue:workqueue_execute_start,workqueue:workqueue_execute_end";
+
 /// The suite that runs on the host.
 const HOST_SUITE: &str = "policy";
 
@@ -90,7 +97,7 @@ fn boot(
     let steps = vec![tests, Step::Unload(MODULE.to_owned()), Step::Leaks];
     let mut boot = Boot::new(name, steps);
     boot.programs = &["selftests"];
-    boot.kernel_arguments = &[NO_KUNIT];
+    boot.kernel_arguments = &[NO_KUNIT, MEMORY_EVENTS];
     boot.kernel_modules = SWAP;
     boot.results = "out";
     boot.limit = limit;
