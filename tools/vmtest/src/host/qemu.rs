@@ -136,8 +136,10 @@ fn accelerator(command: &mut Command, hardware: &Hardware) {
             }
             // QEMU takes the first accelerator that works.
             command.args(["-accel", "tcg,thread=multi"]);
-            // Emulated, `rep stosb` clears a page one byte per step.
-            command.args(["-cpu", "max,-erms", "-smp", &processors]);
+            // Emulated, `rep stosb` clears a page one byte per step. With five levels of page tables, KASAN
+            // takes good addresses for wild ones while the kernel identifies its first processor, if an
+            // interrupt comes just then; and a report switches lockdep off.
+            command.args(["-cpu", "max,-erms,-la57", "-smp", &processors]);
         }
     }
 }
