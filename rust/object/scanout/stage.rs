@@ -337,14 +337,15 @@ impl Desk {
         if let Some(old) = old {
             self.hide(adapter, &old);
         }
-        if let Some(point) = switch.signal() {
-            point.fence.raise(point.value, trace::Origin::Worker);
-        }
+        // Who sees the signal finds the event.
         if let Some(Answer::Granted(granted)) = switch.answer() {
             switch.client().events().post(Event::Scanout {
                 source: source.number(),
                 sequence: granted.sequence,
             });
+        }
+        if let Some(point) = switch.signal() {
+            point.fence.raise(point.value, trace::Origin::Worker);
         }
     }
 
