@@ -430,6 +430,12 @@ pub fn operation_bytes(op: &str) -> u64 {
     stat(&format!("operation_bytes_{op}"))
 }
 
+/// How many wait for a value of any fence.
+pub fn fence_waiters() -> u64 {
+    let records = read("fences");
+    records.iter().map(|fence| fence.number("waiters")).sum()
+}
+
 /// Number of the context in which paging buffers run.
 pub fn system_context() -> u64 {
     let records = read("processes");

@@ -214,13 +214,7 @@ fn satisfied_point_stays_satisfied_when_its_fence_falls() {
             let points = [point(fences[0], 10), point(fences[1], 10)];
             client.try_wait(&points, clock::patient_deadline(), 0)
         });
-        let waiters = || {
-            debugfs::read("fences")
-                .iter()
-                .map(|fence| fence.number("waiters"))
-                .sum::<u64>()
-        };
-        clock::wait_until("both are waited for", || waiters() == 2);
+        clock::wait_until("both are waited for", || debugfs::fence_waiters() == 2);
         client.signal(fences[0], 10);
         let rewound = [point(fences[0], 0)];
         client

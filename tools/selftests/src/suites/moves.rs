@@ -4,10 +4,7 @@
 
 use std::{
     collections::BTreeMap,
-    time::{
-        Duration,
-        Instant, //
-    },
+    time::Instant, //
 };
 
 use crate::{
@@ -241,7 +238,7 @@ fn request_survives_one_failure() {
 }
 
 fn request_that_always_fails_ends() {
-    let limit = clock::scaled(Duration::from_secs(5));
+    let limit = clock::patience();
     for what in ["move", "place"] {
         let fixture = Fixture::new();
         let old = fixture.create_resident(plain(12 * MIB, VISIBLE_SEGMENT));

@@ -125,12 +125,17 @@ fn close_returns_at_once_and_the_last_value_comes() {
                 .client
                 .try_wait(&points, clock::patient_deadline(), 0)
         });
-        let_it_sleep();
+        wait_for_waiter();
         fixture.client.close(&[fixture.queue.handle]);
         assert!(!waiter.is_finished());
         debugfs::inject("release worker");
         assert_eq!(waiter.join().expect("the waiter"), Ok(0));
     });
+}
+
+/// Returns when another thread waits for a fence.
+fn wait_for_waiter() {
+    clock::wait_until("the fence is waited for", || debugfs::fence_waiters() == 1);
 }
 
 /// Gives a thread the time to go to sleep.
@@ -223,7 +228,7 @@ fn closed_device_takes_its_queues_along() {
                 .client
                 .try_wait(&points, clock::patient_deadline(), 0)
         });
-        let_it_sleep();
+        wait_for_waiter();
         fixture.client.close(&[fixture.device]);
         debugfs::inject("release worker");
         assert_eq!(waiter.join().expect("the waiter"), Ok(0));

@@ -136,14 +136,19 @@ fn switch_waits_for_work_that_writes_the_primary() {
     let recording = Recording::start();
     write_after(&fixture, &image, fence, 1);
     write_after(&fixture, &image, fence, 2);
-    fixture.client.scanout(show(0, image.handle));
+    let over = fixture.client.create_fence(fixture.device, 0);
+    fixture.client.scanout(Scanout {
+        signal: point(over, 1),
+        ..show(0, image.handle)
+    });
     fixture.client.signal(fence, 1);
     clock::wait_until("the first write has ended", || {
         fixture.client.map(&image).read64(0) == 1
     });
     assert_eq!(fixture.client.source(0).flags, abi::SOURCE_OWNED);
     fixture.client.signal(fence, 2);
-    clock::wait_until("the primary is shown", || shown(&fixture) == image.handle);
+    fixture.client.wait(over, 1);
+    assert_eq!(shown(&fixture), image.handle);
     let events = recording.stop();
     let start = events.find(0, "scanout", &["action=start".to_owned()]);
     let ends = events.0.iter().enumerate();
@@ -265,7 +270,9 @@ fn signals_end_a_waiting_call() {
     fixture.client.signal(fence, 1);
     clock::wait_until("the first is shown", || shown(&fixture) == images[1].handle);
     assert_eq!(fixture.client.source(0).sequence, first.sequence);
-    assert_eq!(debugfs::segment(3).mapped, PICTURE);
+    clock::wait_until("the old one has left", || {
+        debugfs::segment(3).mapped == PICTURE
+    });
 }
 
 fn killed_caller_leaves_nothing() {
@@ -354,7 +361,9 @@ fn error_of_the_device_cancels_its_switch() {
     clock::wait_until("its range is gone", || {
         debugfs::segment(3).mapped == PICTURE
     });
-    let waited = fixture.client.try_wait(&[point(signal, 1)], 0, 0);
+    let waited = fixture
+        .client
+        .try_wait(&[point(signal, 1)], clock::patient_deadline(), 0);
     assert_eq!(waited, Err(libc::EIO));
     assert_eq!(shown(&fixture), old.handle);
     fixture.client.signal(fence, 1);

@@ -81,15 +81,21 @@ fn work_of_every_kind() {
         commands.store(large[round % 2].at(0), round as u64);
         fixture.run(&context, &commands);
     }
+    debugfs::inject("pause 2");
     let mut commands = Commands::new();
-    commands.store(allocation.at(0), 1).spin(20_000_000);
+    commands.store(allocation.at(0), 1);
     commands.submit(&fixture.client, &context);
-    let refused = fixture.client.try_lock(Lock {
+    let mut lock = Lock {
         alloc: allocation.handle,
         flags: abi::LOCK_READ | abi::LOCK_DO_NOT_WAIT,
         ..Default::default()
-    });
-    assert_eq!(refused.err(), Some(libc::EAGAIN));
+    };
+    assert_eq!(fixture.client.try_lock(lock).err(), Some(libc::EAGAIN));
+    // One that waits in vain.
+    lock.flags = abi::LOCK_READ;
+    lock.deadline_ns = clock::deadline_in(1);
+    assert_eq!(fixture.client.try_lock(lock).err(), Some(libc::ETIME));
+    debugfs::inject("resume 2");
     for _ in 0..2 {
         fixture.client.lock(allocation.handle, abi::LOCK_WRITE);
         fixture.client.unlock(allocation.handle);
@@ -180,6 +186,11 @@ fn counters_agree_with_sums_over_the_trace() {
     let recording = Recording::start();
     work_of_every_kind();
     wait_for_rest();
+    // The last buffer may still be on its way back from the node.
+    clock::wait_until("all buffers are back", || {
+        let handed_over = recording.so_far().named("paging_submit").count();
+        growth(&before, "paging_completed") == handed_over as u64
+    });
     let events = recording.stop();
     let expected = expected(&events);
     for name in [
@@ -219,6 +230,13 @@ fn living_objects_are_counted() {
         .map(|_| fixture.create_resident(plain(64 * KIB, SYSTEM)).handle)
         .collect();
     fixture.client.close_and_wait(&held[..2]);
+    // What is closed is taken away from the backend last.
+    let gone = ["name=destroy_allocation".to_owned()];
+    clock::wait_until("both are taken away", || {
+        let events = recording.so_far();
+        let calls = events.named("backend_call");
+        calls.filter(|call| call.is("backend_call", &gone)).count() == 2
+    });
     let events = recording.stop();
     for (name, kind) in [
         ("clients", "process"),
