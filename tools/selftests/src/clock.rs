@@ -14,7 +14,7 @@ use std::{
 };
 
 /// How long a condition may take to come true on a stock kernel, emulated on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How much slower a debug kernel may be.
 const SLOWNESS: u32 = 6;

@@ -44,7 +44,7 @@ use crate::{
 
 /// Time limit of one test in the normal run.
 pub fn time_limit() -> Duration {
-    clock::scaled(Duration::from_secs(60))
+    clock::scaled(Duration::from_secs(150))
 }
 
 const PASSED: i32 = 0;
