@@ -19,7 +19,7 @@
 //! | [`picture`] | how the picture of a primary lies in its memory |
 //! | [`residency`] | could all of this be in memory at once |
 //! | [`patching`] | is every operand covered, inside its allocation and bound |
-//! | [`splitting`] | is there room at each place where a buffer may be cut |
+//! | [`splitting`] | how far a buffer can run before it must be cut, and where everything lies meanwhile |
 //!
 //! # Why the pages of a segment are not kept by the kernel's GPU buddy allocator
 //!

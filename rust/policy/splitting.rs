@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is needed at once at each place where a buffer may be cut.
+//! Cutting command buffers that need more than there is.
 //!
 //! Each distinct split offset of a patch list is a place where the command buffer may be cut into
 //! portions (DMA-5). What the slots hold there has to be in memory together. If that is more than
 //! the segments could hold were they empty, no cut helps and the submission is refused (DMA-25).
+//!
+//! Everything else is decided when a portion is about to be prepared, from what lies where at that
+//! moment: [`portion`] says how far it reaches and where each allocation lies while it runs, [`ground`]
+//! describes the segments, [`packing`] looks for places for several allocations at once. The plan is a
+//! value; whoever applies it moves things.
 
 use super::patch_list::{
     Kind,
@@ -17,6 +22,33 @@ use super::residency::{
     Ledger, //
 };
 use super::resource_table::Table;
+
+mod ground;
+mod packing;
+mod portion;
+
+pub use self::{
+    ground::{
+        Area,
+        Ground,
+        Spot, //
+    },
+    packing::{
+        Gap,
+        LOOKS, //
+    },
+    portion::{
+        kept_across,
+        plan,
+        Cut,
+        Hold,
+        Item,
+        NoPlace,
+        Portion,
+        Scratch,
+        Wanted, //
+    },
+};
 
 /// Checks that what is bound at each split offset might be in memory at once (DMA-25).
 ///

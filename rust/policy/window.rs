@@ -62,6 +62,29 @@ impl Occupant {
             next_start: u32::MAX,
         }
     }
+
+    /// Returns its pages.
+    pub fn run(&self) -> Range<u32> {
+        self.start..self.end
+    }
+
+    /// Returns the number by which the caller knows its allocation.
+    pub fn key(&self) -> u64 {
+        self.candidate.key
+    }
+
+    /// Returns what becomes of it.
+    pub fn fate(&self) -> Fate {
+        self.fate
+    }
+
+    /// Returns it as one that must stay.
+    pub(super) fn staying(self) -> Self {
+        Self {
+            fate: Fate::Stays,
+            ..self
+        }
+    }
 }
 
 /// The run of pages that is wanted.
