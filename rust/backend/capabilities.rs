@@ -220,6 +220,11 @@ impl Node {
         self.modes.contains(Mode::Virtual)
     }
 
+    /// Returns whether registers of a context survive other buffers on it.
+    pub(crate) fn saves_context(&self) -> bool {
+        self.flags.contains(NodeFlag::SavesContext)
+    }
+
     /// Returns whether only the kernel uses it.
     pub(crate) fn is_internal(&self) -> bool {
         self.modes == Modes::default()

@@ -7,7 +7,8 @@
 //! as `ADDRESS+BYTES@FRAME`; a stretch ends where page frames stop being adjacent. `aperture` is the
 //! range `OFFSET+BYTES` there. `cpu` says how the CPU reaches it: `direct`, `host-aperture`, `backing`,
 //! or `-`. `window` are the pages of a CPU host aperture that show something of it at the moment, the one
-//! that was asked for longest ago first.
+//! that was asked for longest ago first. `pins` counts all that ties it to its place; `slot` are those of
+//! them that are submissions between two portions, whose slots hold it.
 
 use kernel::fmt;
 
@@ -67,10 +68,11 @@ fn show_allocation(
         show_window(adapter, allocation, &residence, f)?;
         write!(
             f,
-            " content={} offer={} pins={} kept={} refs={} dirty={}",
+            " content={} offer={} pins={} slot={} kept={} refs={} dirty={}",
             content_word(residence.content()),
             offer_word(residence.offer()),
             residence.pins(),
+            residence.slot_holds(),
             residence.keepers(),
             residence.references(),
             u32::from(residence.gpu_dirty()),

@@ -53,6 +53,7 @@ pub(super) fn show(adapter: &Adapter, f: &mut fmt::Formatter<'_>) -> fmt::Result
         ("window_recycled", recycled),
         ("offers_surrenderable_bytes", adapter.surrenderable()),
         ("offers_discarded_bytes", adapter.discarded()),
+        ("splits", core.splits()),
         ("paging_completed", adapter.paging().completed()),
         ("pages_swapped_in", adapter.swapped_in()),
         ("pages_touched", adapter.touched_pages()),

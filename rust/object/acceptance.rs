@@ -60,14 +60,25 @@ use crate::{
 #[must_use]
 pub(super) struct Commitment(KVVec<(usize, Backing)>);
 
+/// What a submission has that passed all checks.
+pub(super) struct Checked {
+    /// Its allocation list, as the policy wants it.
+    pub(super) listed: KVVec<Listed>,
+    /// Pages for what it names.
+    pub(super) commitment: Commitment,
+}
+
 /// Checks everything, in the order rights, ranges, state, resources.
-pub(super) fn check(context: &Context, request: &Request) -> Result<Commitment, Refused> {
+pub(super) fn check(context: &Context, request: &Request) -> Result<Checked, Refused> {
     check_rights(&request.named)?;
     let listed = listed(&request.named)?;
     check_patches(context, request, &listed)?;
     check_offers(&request.named)?;
     check_references(context, &request.named)?;
-    commit(&request.named)
+    Ok(Checked {
+        listed,
+        commitment: commit(&request.named)?,
+    })
 }
 
 /// Returns the refusal because of element `index` of the allocation list.
@@ -165,18 +176,18 @@ fn check_patches(context: &Context, request: &Request, listed: &[Listed]) -> Res
         }
         (_, None) => checker.finish()?,
     }
-    check_room(adapter, request, &lists, &mut slots, &mut uses)
+    check_room(context, request, &lists, &mut slots, &mut uses)
 }
 
-/// Everything named must fit together, as long as buffers are not cut.
+/// What is bound at once must fit together; where nothing is cut, everything named.
 fn check_room(
-    adapter: &Adapter,
+    context: &Context,
     request: &Request,
     lists: &Lists<'_>,
     slots: &mut [u32],
     uses: &mut [Use],
 ) -> Result<(), Refused> {
-    let capacities = adapter.whole_capacities();
+    let capacities = context.device().adapter().whole_capacities();
     let nothing = Demand {
         bytes: 0,
         mask: u32::MAX,
@@ -189,18 +200,25 @@ fn check_room(
             .and_then(|named| named.hold.as_ref())
             .map_or(nothing, |hold| hold.demand())
     };
-    let whole = request
-        .named
-        .iter()
-        .filter_map(|named| named.hold.as_ref().map(|hold| hold.demand()));
-    if policy::residency::fits(whole, capacities).is_ok() {
+    if fits_whole(context, &request.named) {
         return Ok(());
     }
-    // Only who is refused wants to know where it became too much.
     let mut table = Table::new(slots, uses);
     splitting::check_room(lists, demand, capacities, &mut table)?;
+    if context.mode() == Mode::PatchedList {
+        return Ok(());
+    }
     let last = request.patches.len().saturating_sub(1);
     Err(refuse(Kind::TooLarge, last))
+}
+
+/// Returns whether everything that is named might be in memory at once.
+pub(super) fn fits_whole(context: &Context, named: &[Named]) -> bool {
+    let capacities = context.device().adapter().whole_capacities();
+    let demands = named
+        .iter()
+        .filter_map(|named| named.hold.as_ref().map(|hold| hold.demand()));
+    policy::residency::fits(demands, capacities).is_ok()
 }
 
 /// Nothing that is named may be offered.
@@ -260,14 +278,31 @@ impl Commitment {
     }
 }
 
-/// Returns what must be in its place while the submission runs: what it names and, in mode
-/// PATCHED_EXPLICIT, everything its device holds references to.
-pub(super) fn needs(context: &Context, request: &Request) -> Result<KVVec<Need>, Refused> {
+/// What must be in its place while a submission runs.
+pub(super) struct Needs {
+    /// What it names, in the order in which the patch list names it first, and in mode PATCHED_EXPLICIT
+    /// everything its device holds references to.
+    pub(super) list: KVVec<Need>,
+    /// For each element of the allocation list, which of them it is; all ones for NULL.
+    pub(super) elements: KVVec<u32>,
+}
+
+/// Returns what must be in its place while the submission runs.
+pub(super) fn needs(context: &Context, request: &Request) -> Result<Needs, Refused> {
     let named = &request.named;
-    let mut needs = KVVec::with_capacity(named.len(), GFP_KERNEL_ACCOUNT)?;
-    for element in named {
+    let mut list = KVVec::with_capacity(named.len(), GFP_KERNEL_ACCOUNT)?;
+    let mut elements = KVVec::from_elem(NO_ALLOCATION, named.len(), GFP_KERNEL_ACCOUNT)?;
+    for patch in &request.patches {
+        // CAST: `usize` has 64 bits wherever this driver runs.
+        let index = patch.alloc_index as usize;
+        let element = named.get(index).zip(elements.get_mut(index));
+        let Some((element, place)) = element.filter(|(_, place)| **place == NO_ALLOCATION) else {
+            continue;
+        };
         if let Some(hold) = &element.hold {
-            needs.push(
+            // Lists are shorter than 2^32.
+            *place = u32::try_from(list.len()).unwrap_or(NO_ALLOCATION);
+            list.push(
                 Need::named(hold.clone(), element.access)?,
                 GFP_KERNEL_ACCOUNT,
             )?;
@@ -277,26 +312,10 @@ pub(super) fn needs(context: &Context, request: &Request) -> Result<KVVec<Need>,
     if context.mode() == Mode::PatchedExplicit && !request.commands.is_empty() {
         let required = context.device().required()?;
         for requirement in required {
-            needs.push(Need::required(requirement)?, GFP_KERNEL_ACCOUNT)?;
+            list.push(Need::required(requirement)?, GFP_KERNEL_ACCOUNT)?;
         }
     }
-    Ok(needs)
-}
-
-/// Returns for each element of the allocation list its index among the needs; all ones for NULL.
-pub(super) fn elements(named: &[Named]) -> Result<KVVec<u32>, Refused> {
-    let mut elements = KVVec::with_capacity(named.len(), GFP_KERNEL_ACCOUNT)?;
-    let mut next = 0;
-    for element in named {
-        let index = if element.hold.is_some() {
-            next += 1;
-            next - 1
-        } else {
-            NO_ALLOCATION
-        };
-        elements.push(index, GFP_KERNEL_ACCOUNT)?;
-    }
-    Ok(elements)
+    Ok(Needs { list, elements })
 }
 
 /// Returns where each named allocation is now.

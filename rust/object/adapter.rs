@@ -169,8 +169,7 @@ const SYSTEM_PROCESS: u64 = 1;
 
 impl Adapter {
     fn new(id: u64, backend: Arc<dyn Backend>) -> Result<Arc<Self>> {
-        let nodes = backend.capabilities().nodes.len();
-        let worker = Worker::new(nodes)?;
+        let worker = Worker::new(backend.capabilities())?;
         let presence = Presence::new(
             &backend,
             ObjectCall::CreateProcess {

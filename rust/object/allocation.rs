@@ -434,13 +434,26 @@ impl Allocation {
 
     /// Ends a portion's claim on its place.
     pub(super) fn unpin(this: &Arc<Self>) {
+        Self::untie(this, |residence| {
+            residence.pins = residence.pins.saturating_sub(1);
+        });
+    }
+
+    /// Ends the claim of slots on its place across a cut.
+    pub(super) fn let_go(this: &Arc<Self>) {
+        Self::untie(this, |residence| {
+            residence.held = residence.held.saturating_sub(1);
+        });
+    }
+
+    fn untie(this: &Arc<Self>, change: impl FnOnce(&mut Residence)) {
         let wanted = {
             let mut residence = this.residence.lock();
-            residence.pins = residence.pins.saturating_sub(1);
+            change(&mut residence);
             if this.is_sunk(&residence) {
                 this.adapter().sunk().push(this);
             }
-            residence.pins == 0 && residence.is_awaited()
+            !residence.is_tied() && residence.is_awaited()
         };
         if wanted {
             Worker::attend(this.adapter().worker(), this);

@@ -64,6 +64,7 @@ pub(crate) struct Usage {
     total: Atomic<i64>,
     mappable: Atomic<i64>,
     evictions: Atomic<i64>,
+    splits: Atomic<i64>,
     paged_in: Atomic<i64>,
     paged_out: Atomic<i64>,
     offered: Atomic<i64>,
@@ -83,6 +84,8 @@ pub(crate) enum Sum {
     Mappable,
     /// Allocations pushed out.
     Evictions,
+    /// Cuts of submissions.
+    Splits,
     /// Bytes brought into memory segments.
     PagedIn,
     /// Bytes pushed out of memory segments.
@@ -101,6 +104,7 @@ impl Usage {
             total: Atomic::new(0),
             mappable: Atomic::new(0),
             evictions: Atomic::new(0),
+            splits: Atomic::new(0),
             paged_in: Atomic::new(0),
             paged_out: Atomic::new(0),
             offered: Atomic::new(0),
@@ -118,6 +122,7 @@ impl Usage {
             Sum::Total => &self.total,
             Sum::Mappable => &self.mappable,
             Sum::Evictions => &self.evictions,
+            Sum::Splits => &self.splits,
             Sum::PagedIn => &self.paged_in,
             Sum::PagedOut => &self.paged_out,
             Sum::Offered => &self.offered,

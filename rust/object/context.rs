@@ -461,7 +461,7 @@ impl Context {
             fence.forget(value, self.number);
         }
         while let Some(submission) = queued.pop_front() {
-            self.discard(&submission, Discarded::BeforeItsTurn);
+            self.discard(&submission);
         }
         // Who closes the context sees how far it came; who is thrown out comes free.
         let on_reset = if error == ECANCELED {
@@ -474,30 +474,19 @@ impl Context {
     }
 
     /// Ends a submission that does not run to its end.
-    pub(super) fn discard(&self, submission: &Submission, when: Discarded) {
-        match when {
-            Discarded::BeforeItsTurn => submission.end_use(),
-            Discarded::Pinned => {
-                submission.release();
-                // Somebody may wait for the room.
-                Worker::kick(self.device.adapter().worker());
-            }
-        }
+    pub(super) fn discard(&self, submission: &Submission) {
+        submission.end_use();
+        // Somebody may wait for the room.
+        Worker::kick(self.device.adapter().worker());
         self.end(submission, Some(ECANCELED));
     }
 }
 
-/// When a submission is thrown away.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Discarded {
-    /// Its memory was not prepared.
-    BeforeItsTurn,
-    /// Its memory is pinned.
-    Pinned,
-}
-
 /// The cookie of the last buffer of a submission.
 pub(super) const LAST: u64 = 1;
+
+/// The cookie of a portion behind which the submission is cut.
+pub(super) const CUT: u64 = 2;
 
 impl Wake for Context {
     fn wake(&self, _ticket: u64) {

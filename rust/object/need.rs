@@ -39,6 +39,10 @@ enum Claim {
 pub(super) struct Need {
     claim: Claim,
     paged_in: Atomic<bool>,
+    /// Whether a portion has it pinned.
+    pinned: Atomic<bool>,
+    /// Whether slots hold it across a cut.
+    held: Atomic<bool>,
     /// That it writes a primary, for the sources that are going to show it.
     _write: Option<Write>,
     /// Keeps its pages, if Linux may swap them.
@@ -62,6 +66,8 @@ impl Need {
             _kept: Kept::new(hold.allocation())?,
             claim: Claim::Named(hold, access),
             paged_in: Atomic::new(false),
+            pinned: Atomic::new(false),
+            held: Atomic::new(false),
             _write: write,
         })
     }
@@ -76,6 +82,8 @@ impl Need {
             _kept: Kept::new(requirement.hold().allocation())?,
             claim: Claim::Required(requirement),
             paged_in: Atomic::new(false),
+            pinned: Atomic::new(false),
+            held: Atomic::new(false),
             _write: None,
         })
     }
@@ -105,6 +113,42 @@ impl Need {
         match &self.claim {
             Claim::Named(hold, access) => hold.end_use(*access),
             Claim::Required(requirement) => requirement.end(),
+        }
+    }
+
+    /// Notes that it was pinned for a portion.
+    pub(super) fn note_pinned(&self) {
+        self.pinned.store(true, Relaxed);
+    }
+
+    /// Returns whether it is pinned for a portion.
+    pub(super) fn is_pinned(&self) -> bool {
+        self.pinned.load(Relaxed)
+    }
+
+    /// Unpins it, if it is pinned for a portion.
+    pub(super) fn unpin(&self) {
+        if self.pinned.xchg(false, Relaxed) {
+            Allocation::unpin(self.allocation());
+        }
+    }
+
+    /// Holds it in its place across a cut.
+    pub(super) fn hold(&self) {
+        if !self.held.xchg(true, Relaxed) {
+            self.allocation().residence().lock().held += 1;
+        }
+    }
+
+    /// Returns whether it is held across a cut.
+    pub(super) fn is_held(&self) -> bool {
+        self.held.load(Relaxed)
+    }
+
+    /// Ends what [`Self::hold`] began, if it has not ended.
+    pub(super) fn let_go(&self) {
+        if self.held.xchg(false, Relaxed) {
+            Allocation::let_go(self.allocation());
         }
     }
 

@@ -261,7 +261,7 @@ impl Allocation {
     /// Returns whether anything that was queued so far may still need it. `residence` proves its lock.
     pub(super) fn is_in_use(&self, residence: &Residence) -> bool {
         residence.commands > 0
-            || residence.pins > 0
+            || residence.is_tied()
             || self.is_busy()
             || self.requirements().load(Acquire) > 0
     }

@@ -57,6 +57,7 @@ use crate::{
             Chain,
             Choice, //
         },
+        splitting::Spot,
     },
     units::{
         Place,
@@ -68,6 +69,7 @@ mod compaction;
 mod display;
 mod failing;
 mod moves;
+mod planned;
 mod relocation;
 
 pub(super) use self::display::Room;
@@ -220,6 +222,22 @@ impl Residency {
             .iter()
             .find(|segment| segment.kind == SegmentKind::Aperture)
             .map(|segment| segment.id)
+    }
+
+    /// Returns the segment and the first page of what lies in one run there.
+    pub(super) fn spot_of(&self, residence: &Residence) -> Option<Spot> {
+        let (segment, page) = match residence.location() {
+            Location::Segment(id, chain) => (*id, chain.first()),
+            Location::Aperture(chain) => (self.aperture()?, chain.first()),
+            Location::System | Location::Nowhere => return None,
+        };
+        Some(Spot { segment, page })
+    }
+
+    /// Returns whether a debug command wants no place to be found for an allocation that needs one.
+    pub(super) fn finds_no_place(&mut self, allocation: &Allocation) -> bool {
+        let resident = allocation.residence().lock().is_resident();
+        !resident && self.failing.takes_place()
     }
 
     /// Returns where an allocation is, as the trace and ALLOC_QUERY put it; [`None`] if it is not

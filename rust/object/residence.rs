@@ -140,6 +140,8 @@ pub(crate) struct Residence {
     pub(super) commands: u64,
     /// Portions that are about to run or running and need it where it is.
     pub(super) pins: u32,
+    /// Submissions between two portions whose slots hold it where it is.
+    pub(super) held: u32,
     /// Reasons for which it never moves while they last: it was created PINNED and has its place.
     pub(super) fixed: u32,
     /// Submissions that the worker prepares and that need it. After a change: [`Allocation::sink`].
@@ -200,6 +202,7 @@ impl Residence {
             forgotten: false,
             commands: 0,
             pins: 0,
+            held: 0,
             fixed: 0,
             required: 0,
             wanted: false,
@@ -262,9 +265,9 @@ impl Residence {
 
     /// Returns what ties it to its place.
     pub(super) fn bond(&self) -> Bond {
-        match (self.fixed, self.wanted, self.pins) {
-            (0, false, 0) => Bond::Loose,
-            (0, false, _) => Bond::Pinned,
+        match (self.fixed, self.wanted, self.is_tied()) {
+            (0, false, false) => Bond::Loose,
+            (0, false, true) => Bond::Pinned,
             (0, true, _) => Bond::Wanted,
             _ => Bond::Fixed,
         }
@@ -296,7 +299,17 @@ impl Residence {
     /// Returns whether it must stay where it is: work that is about to run or running needs it
     /// there, or it never moves.
     pub(super) fn stays(&self) -> bool {
-        self.pins > 0 || self.fixed > 0
+        self.is_tied() || self.fixed > 0
+    }
+
+    /// Returns whether submissions need it where it is, which ends one day.
+    pub(super) fn is_tied(&self) -> bool {
+        self.pins > 0 || self.held > 0
+    }
+
+    /// Returns how many submissions hold it across a cut.
+    pub(crate) fn slot_holds(&self) -> u32 {
+        self.held
     }
 
     /// Returns whether it takes no place and no operation on its pages is outstanding.
@@ -330,6 +343,7 @@ impl Residence {
         let resident = self.pinned_in_system
             || matches!(self.location, Location::System | Location::Aperture(_));
         self.pins
+            .saturating_add(self.held)
             .saturating_add(self.fixed)
             .saturating_add(u32::from(resident))
     }
@@ -366,7 +380,7 @@ impl Residence {
         if self.content != Content::Segment {
             return None;
         }
-        let under_pressure = cause == trace::Cause::Pressure;
+        let under_pressure = matches!(cause, trace::Cause::Pressure | trace::Cause::Split);
         Some(match (self.offer.is_in_force(), self.written) {
             (true, _) if under_pressure => Fate::GivenUp,
             (_, Written::Never) => Fate::Unchanged,

@@ -5,10 +5,19 @@
 //! Everything here runs in the worker. Submissions arrive in the order in which their memory was
 //! prepared and go to their nodes when the paging in front of them is complete; one whose paging
 //! takes longer holds up only what comes behind it on its own context.
+//!
+//! Of a submission that is cut one portion at a time comes here (DMA-14). Its waits go in front of the first
+//! and its signals behind the last one. On a node that cannot save contexts nothing else comes between them
+//! ([`Turns`](super::worker::Turns), DMA-3), so the first one lets those go first that were prepared before.
 
-use kernel::list::{
-    List,
-    ListArc, //
+use core::ops::Range;
+
+use kernel::{
+    list::{
+        List,
+        ListArc, //
+    },
+    prelude::*, //
 };
 
 use crate::{
@@ -20,8 +29,9 @@ use crate::{
     },
     object::{
         adapter::Adapter,
+        client::Sum,
         context::{
-            Discarded,
+            CUT,
             LAST, //
         },
         device,
@@ -35,21 +45,18 @@ use crate::{
         worker::Desk, //
     },
     policy::patching::PatchKind,
-    units::{
-        Place,
-        Run,
-        SegmentId, //
-    },
+    units::Run,
 };
 
-/// Writes down where everything a submission needs is, now that it is pinned there, and that what it
-/// lists as written will differ from what it was brought from (DMA-31).
+/// Writes down where everything is that a portion has pinned, and that what the submission lists as
+/// written will differ from what it was brought from (DMA-31).
 pub(super) fn locate(residency: &Residency, submission: &mut ListArc<Submission>) {
     submission.progress_mut().places.clear();
     let mut settled = 0;
     for index in 0..submission.needs().len() {
         let mut place = None;
-        if let Some(need) = submission.needs().get(index) {
+        let need = submission.needs().get(index);
+        if let Some(need) = need.filter(|need| need.is_pinned()) {
             let mut residence = need.allocation().residence().lock();
             if need.is_written() {
                 residence.note_written(Written::ByGpu);
@@ -57,31 +64,37 @@ pub(super) fn locate(residency: &Residency, submission: &mut ListArc<Submission>
             place = residency.place_of(&residence);
             settled = settled.max(residence.settled);
         }
-        let place = place.unwrap_or(Place::new(SegmentId::SYSTEM, 0));
         let _ = submission.progress_mut().places.push_within_capacity(place);
     }
     submission.progress_mut().settled = settled;
 }
 
-/// Takes a submission whose memory is prepared.
+/// Takes a submission of which a portion is prepared. Behind the last one the context may go on.
 pub(super) fn prepared(desk: &mut Desk, submission: ListArc<Submission>) {
-    announce_entries(&submission);
     let context = submission.context().clone();
+    let is_last = submission.is_at_last_portion();
     desk.prepared.push_back(submission);
-    context.prepared();
+    if is_last {
+        context.prepared();
+    }
 }
 
-/// Ends a submission that was cancelled before its memory was prepared.
-pub(super) fn drop_cancelled(submission: ListArc<Submission>) {
+/// Ends a submission of which no portion is prepared.
+pub(super) fn drop_cancelled(adapter: &Adapter, desk: &mut Desk, submission: ListArc<Submission>) {
     let context = submission.context().clone();
-    context.discard(&submission, Discarded::BeforeItsTurn);
+    desk.turns.end(adapter, &submission);
+    context.discard(&submission);
     drop(submission);
     context.prepared();
 }
 
 /// Puts the device of a submission in error that has no place although nobody stands in its way.
-pub(super) fn fail_memory(submission: ListArc<Submission>) {
+pub(super) fn fail_memory(adapter: &Adapter, desk: &mut Desk, submission: ListArc<Submission>) {
     let context = submission.context().clone();
+    submission.record().update(|report| {
+        report.state = State::Faulted;
+        report.error = Some(ENOSPC);
+    });
     context.device().fail(device::Offence {
         state: device::State::ErrorMemory,
         context: context.number(),
@@ -89,34 +102,35 @@ pub(super) fn fail_memory(submission: ListArc<Submission>) {
         submission: submission.id(),
         offset: 0,
     });
-    drop_cancelled(submission);
+    drop_cancelled(adapter, desk, submission);
 }
 
-/// Emits one event for each entry of the patch list.
-fn announce_entries(submission: &Submission) {
-    for (entry, patch) in (0..).zip(submission.patches()) {
-        trace::dma_prepare(|| {
-            let need = submission.element(patch.alloc_index).map(|(_, need)| need);
-            trace::DmaPrepare {
-                submit: submission.number(),
-                entry,
-                slot: patch.slot,
-                allocation: need.map_or(0, |need| need.allocation().object_id()),
-                result: match need {
-                    None => trace::Prepared::Unbound,
-                    Some(_) if is_replaced(submission, entry) => trace::Prepared::Replaced,
-                    Some(need) if need.take_note() => trace::Prepared::PagedIn,
-                    Some(_) => trace::Prepared::Resident,
-                },
-            }
-        });
-    }
+/// Emits the event of entry `entry` of the patch list, whose allocation is in its place; it was brought
+/// there if `result` is none.
+pub(super) fn announce(submission: &Submission, entry: usize, result: Option<trace::Prepared>) {
+    trace::dma_prepare(|| {
+        let patch = submission.patches().get(entry);
+        let need = patch.and_then(|patch| submission.element(patch.alloc_index));
+        let need = need.map(|(_, need)| need);
+        trace::DmaPrepare {
+            submit: submission.number(),
+            // CAST: lists are shorter than 2^32.
+            entry: entry as u32,
+            slot: patch.map_or(0, |patch| patch.slot),
+            allocation: need.map_or(0, |need| need.allocation().object_id()),
+            result: result.unwrap_or_else(|| match need {
+                None => trace::Prepared::Unbound,
+                Some(_) if is_replaced(submission, entry) => trace::Prepared::Replaced,
+                Some(need) if need.take_note() => trace::Prepared::PagedIn,
+                Some(_) => trace::Prepared::Resident,
+            }),
+        }
+    });
 }
 
 /// Returns whether a later entry binds the slot of entry `entry` at the same offset.
-fn is_replaced(submission: &Submission, entry: u32) -> bool {
-    // CAST: `usize` has 64 bits wherever this driver runs.
-    let mut rest = submission.patches().iter().skip(entry as usize);
+fn is_replaced(submission: &Submission, entry: usize) -> bool {
+    let mut rest = submission.patches().iter().skip(entry);
     let Some(patch) = rest.next() else {
         return false;
     };
@@ -133,10 +147,22 @@ pub(super) fn dispatch(adapter: &Adapter, desk: &mut Desk) {
     let mut waiting = List::new();
     while let Some(submission) = prepared.pop_front() {
         let context = submission.context().clone();
+        let behind_others = desk.turns.is_exclusive(&submission)
+            && desk.turns.is_node_blocked(context.node(), pass);
         if context.is_closed() && !context.is_blocked_in(pass) {
-            context.discard(&submission, Discarded::Pinned);
-        } else if context.is_blocked_in(pass) || submission.progress().settled > completed {
+            desk.turns.end(adapter, &submission);
+            let is_last = submission.is_at_last_portion();
+            context.discard(&submission);
+            drop(submission);
+            if !is_last {
+                context.prepared();
+            }
+        } else if context.is_blocked_in(pass)
+            || behind_others
+            || submission.progress().settled > completed
+        {
             context.block_in(pass);
+            desk.turns.block_node(context.node(), pass);
             waiting.push_back(submission);
         } else {
             hand_over(adapter, desk, submission);
@@ -145,72 +171,121 @@ pub(super) fn dispatch(adapter: &Adapter, desk: &mut Desk) {
     desk.prepared.push_all_back(&mut waiting);
 }
 
-/// Patches a submission and gives its buffers to the node.
+/// Patches a portion and gives its buffers to the node.
 fn hand_over(adapter: &Adapter, desk: &mut Desk, mut submission: ListArc<Submission>) {
     let context = submission.context().clone();
     let node = context.node();
+    let is_last = submission.is_at_last_portion();
     let progress = submission.progress_mut();
-    let (wait, mut dma, signal) = (
-        progress.wait.take(),
-        progress.dma.take(),
-        progress.signal.take(),
-    );
-    let mut fence = 0;
+    let (wait, mut dma) = (progress.wait.take(), progress.dma.take());
+    let signal = if is_last {
+        progress.signal.take()
+    } else {
+        None
+    };
+    let runs = dma.is_some();
     if let Some(buffer) = dma.as_mut() {
         // The worker alone gives buffers to the node, so its completion values are known.
-        if let Some(last) = desk.node_fences.get_mut(node.index()) {
+        let fence = desk.node_fences.get_mut(node.index()).map_or(0, |last| {
             *last += 1;
-            fence = *last;
-        }
-        let end = buffer.contents_mut().commands.used() * 4;
-        trace::dma_portion(|| trace::DmaPortion {
-            submit: submission.number(),
-            context: context.number(),
-            node: node.0,
-            start: 0,
-            // CAST: commands are no longer than the interface permits.
-            end: end as u32,
-            first_entry: 0,
-            // CAST: lists are shorter than 2^32.
-            entries: submission.patches().len() as u32,
-            fence,
-            submission: submission.id(),
+            *last
         });
-        patch(adapter, &submission, buffer);
+        prepare_buffer(adapter, &submission, buffer, fence);
     }
     submission.record().update(|report| {
         report.state = State::Ready;
-        report.portions = u32::from(fence != 0);
+        report.portions += u32::from(runs);
     });
-    let signals_last = signal.is_some();
+    if is_last {
+        desk.turns.end(adapter, &submission);
+    } else {
+        adapter.statistics().split();
+        context.device().client().usage().add(Sum::Splits, 1);
+    }
+    let dma_cookie = match (is_last, &signal) {
+        (false, _) => CUT,
+        (true, Some(_)) => 0,
+        (true, None) => LAST,
+    };
     context.depart(submission);
-    let send = |buffer: Option<ListArc<Buffer>>, kind: Kind, last: bool| {
+    let send = |buffer: Option<ListArc<Buffer>>, kind: Kind, cookie: u64| {
         let Some(mut buffer) = buffer else { return };
         let contents = buffer.contents_mut();
         contents.kind = kind;
-        contents.cookie = if last { LAST } else { 0 };
+        contents.cookie = cookie;
         contents.context = Some(context.engine().clone());
         contents.completion = Some(context.clone());
         adapter.backend().submit(node, buffer);
     };
-    send(wait, Kind::Wait, false);
-    send(dma, Kind::Dma, !signals_last);
-    send(signal, Kind::Signal, true);
+    send(wait, Kind::Wait, 0);
+    send(dma, Kind::Dma, dma_cookie);
+    send(signal, Kind::Signal, LAST);
 }
 
-/// Writes the addresses into the commands, from the places at this moment.
-fn patch(adapter: &Adapter, submission: &ListArc<Submission>, buffer: &mut ListArc<Buffer>) {
+/// Lets a buffer be the portion that is prepared, with the addresses of this moment.
+fn prepare_buffer(
+    adapter: &Adapter,
+    submission: &ListArc<Submission>,
+    buffer: &mut ListArc<Buffer>,
+    fence: u64,
+) {
+    let Some(portion) = submission.progress().portion else {
+        return;
+    };
+    let context = submission.context();
+    trace::dma_portion(|| trace::DmaPortion {
+        submit: submission.number(),
+        context: context.number(),
+        node: context.node().0,
+        start: portion.start.offset,
+        end: portion.end.offset,
+        // CAST: lists are shorter than 2^32.
+        first_entry: portion.start.entry as u32,
+        // CAST: lists are shorter than 2^32.
+        entries: portion.end.entry.saturating_sub(portion.start.entry) as u32,
+        fence,
+        submission: submission.id(),
+    });
+    patch(
+        adapter,
+        submission,
+        buffer,
+        portion.start.offset..portion.end.offset,
+    );
+    let contents = buffer.contents_mut();
+    contents.portion = match submission.execution() {
+        // CAST: `usize` has 64 bits wherever this driver runs.
+        Execution::Full => portion.start.offset as usize / 4..portion.end.offset as usize / 4,
+        Execution::Null => 0..0,
+    };
+    contents.grants.clear();
+    for (need, place) in submission.needs().iter().zip(&submission.progress().places) {
+        let Some(place) = place else { continue };
+        let bytes = need.allocation().size();
+        let _ = contents
+            .grants
+            .push_within_capacity(Run::new(*place, bytes));
+    }
+}
+
+/// Writes the addresses into these bytes of the commands, from the places at this moment.
+fn patch(
+    adapter: &Adapter,
+    submission: &ListArc<Submission>,
+    buffer: &mut ListArc<Buffer>,
+    bytes: Range<u32>,
+) {
     let places = &submission.progress().places;
     let contents = buffer.contents_mut();
     let mut written = 0;
     for patch in submission.patches() {
-        if patch.kind == PatchKind::None {
+        if patch.kind == PatchKind::None || !bytes.contains(&patch.patch_offset) {
             continue;
         }
         let Some((need, _)) = submission.element(patch.alloc_index) else {
             continue;
         };
-        let Some(&place) = places.get(need) else {
+        let Some(&Some(place)) = places.get(need) else {
             continue;
         };
         trace::dma_patch(|| trace::DmaPatch {
@@ -227,15 +302,5 @@ fn patch(adapter: &Adapter, submission: &ListArc<Submission>, buffer: &mut ListA
     }
     submission
         .record()
-        .update(|report| report.patches_written = written);
-    for (need, place) in submission.needs().iter().zip(places) {
-        let bytes = need.allocation().size();
-        let _ = contents
-            .grants
-            .push_within_capacity(Run::new(*place, bytes));
-    }
-    contents.whole();
-    if submission.execution() == Execution::Null {
-        contents.portion = 0..0;
-    }
+        .update(|report| report.patches_written = report.patches_written.saturating_add(written));
 }

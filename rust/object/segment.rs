@@ -39,6 +39,7 @@ use crate::{
             Fate,
             Occupant,
             Rank,
+            Victim,
             Window, //
         },
         placement::{
@@ -46,6 +47,10 @@ use crate::{
             End,
             Link,
             PagePool, //
+        },
+        splitting::{
+            Area,
+            Ground, //
         },
     },
     units::{
@@ -263,7 +268,7 @@ impl Segment {
     pub(super) fn is_contended(&self) -> bool {
         self.order.iter().any(|(_, allocation)| {
             let residence = allocation.residence().lock();
-            residence.pins > 0 && residence.fixed == 0
+            residence.is_tied() && residence.fixed == 0
         })
     }
 
@@ -298,17 +303,87 @@ impl Segment {
             }
             let _ = keys.push_within_capacity(*key);
         }
+        self.map_out_withheld(|occupant| {
+            let _ = runs.push_within_capacity(occupant);
+        });
+    }
+
+    /// Lists the runs that injections took out of use.
+    fn map_out_withheld(&self, mut add: impl FnMut(Occupant)) {
         for chain in Iterator::chain(self.reserved.iter(), self.fragments.iter()) {
             let candidate = Candidate {
-                key: u64::MAX - u64::from(chain.first()),
+                key: (u64::MAX >> 1) - u64::from(chain.first()),
                 pages: chain.pages(),
                 rank: Rank::default().tied(Bond::Fixed),
             };
             for run in self.pool.runs(chain) {
-                let occupant = Occupant::new(candidate, run, Fate::Stays, 0);
-                let _ = runs.push_within_capacity(occupant);
+                add(Occupant::new(candidate, run, Fate::Stays, 0));
             }
         }
+    }
+
+    /// Returns what planning of portions knows of it, without those who lie in it.
+    pub(super) fn area(&self) -> Area {
+        // What injections took out of use is nobody's: the limit does not count it.
+        let limit = self.pages_for(self.commit_limit).unwrap_or(u32::MAX);
+        let limit = limit.saturating_add(self.withheld);
+        Area::new(self.contiguous_pages, self.page_bytes, limit)
+    }
+
+    /// Says who lies where; an allocation's key is its number. `fate` says what becomes of them.
+    pub(super) fn describe(&self, ground: &mut Ground<'_>, fate: impl Fn(&Residence) -> Fate) {
+        for ((_, allocation), recency) in self.order.iter().zip(0..) {
+            let budget = allocation.device().client().turn().lock().budget();
+            let residence = allocation.residence().lock();
+            let candidate = Candidate {
+                key: allocation.object_id(),
+                pages: Self::pages_at(residence.location()),
+                rank: allocation.rank(&residence).with(budget),
+            };
+            let fate = fate(&residence);
+            if let Location::Segment(_, chain) | Location::Aperture(chain) = residence.location() {
+                for run in self.pool.runs(chain) {
+                    ground.add(self.id, Occupant::new(candidate, run, fate, recency));
+                }
+            }
+        }
+        self.map_out_withheld(|occupant| ground.add(self.id, occupant));
+    }
+
+    /// Returns the pages of `bytes` from page `first` on.
+    pub(super) fn pages_from(&self, first: u32, bytes: u64) -> Option<Range<u32>> {
+        Some(first..first.checked_add(self.pages_for(bytes)?)?)
+    }
+
+    /// Lists who has a page in `window`, but for the one with the number `except`; returns how many.
+    pub(super) fn list_tenants(
+        &self,
+        window: &Range<u32>,
+        except: u64,
+        tenants: &mut [Victim<Key>],
+    ) -> usize {
+        let mut slots = tenants.iter_mut();
+        let mut count = 0;
+        for (key, one) in self.order.iter() {
+            let residence = one.residence().lock();
+            let (Location::Segment(_, chain) | Location::Aperture(chain)) = residence.location()
+            else {
+                continue;
+            };
+            let mut runs = self.pool.runs(chain);
+            let inside = runs.any(|run| run.start < window.end && window.start < run.end);
+            if !inside || one.object_id() == except {
+                continue;
+            }
+            if let Some(slot) = slots.next() {
+                *slot = Victim {
+                    key: *key,
+                    pages: chain.pages(),
+                };
+                count += 1;
+            }
+        }
+        count
     }
 
     /// Returns whether pages for `shape` are free that are not in a window of `window` pages, of

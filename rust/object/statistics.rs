@@ -23,10 +23,11 @@ use crate::{
 };
 
 /// Why memory leaves, with the words of the trace.
-pub(crate) const DEPARTURES: [(Cause, &str); 4] = [
+pub(crate) const DEPARTURES: [(Cause, &str); 5] = [
     (Cause::Evict, "evict"),
     (Cause::Pressure, "pressure"),
     (Cause::Move, "move"),
+    (Cause::Split, "split"),
     (Cause::Discard, "discard"),
 ];
 
@@ -72,6 +73,7 @@ pub(crate) struct Statistics {
     locks: [Atomic<u64>; DECISIONS.len()],
     transferred: [Atomic<u64>; DIRECTIONS.len()],
     backing_bytes: Atomic<u64>,
+    splits: Atomic<u64>,
 }
 
 impl Statistics {
@@ -82,6 +84,7 @@ impl Statistics {
             locks: [const { Atomic::new(0) }; DECISIONS.len()],
             transferred: [const { Atomic::new(0) }; DIRECTIONS.len()],
             backing_bytes: Atomic::new(0),
+            splits: Atomic::new(0),
         }
     }
 
@@ -98,6 +101,16 @@ impl Statistics {
     /// Counts what a Transfer covers.
     pub(super) fn transferred(&self, direction: Direction, bytes: u64) {
         add(&self.transferred, &DIRECTIONS, direction, bytes);
+    }
+
+    /// Counts a cut of a submission.
+    pub(super) fn split(&self) {
+        self.splits.add(1, Relaxed);
+    }
+
+    /// Returns how often submissions were cut.
+    pub(crate) fn splits(&self) -> u64 {
+        self.splits.load(Relaxed)
     }
 
     /// Counts backing pages that are taken.

@@ -12,9 +12,11 @@
 //! | queue of its context | waits are satisfied and nothing is in front of it ([`super::context`]) |
 //! | worker | its allocations are in their places and pinned ([`super::worker`]) |
 //! | prepared | the paging in front of it is complete ([`super::scheduler`]) |
-//! | node | it ends, or is stopped |
+//! | node | it ends, or is stopped; or a portion of it ends, and the worker prepares the next one |
 //!
-//! In this version a submission runs whole: what does not fit together is refused as `TOO_LARGE`.
+//! A submission that does not fit into memory as a whole is cut at its split points
+//! ([`super::worker`]). Nothing of its context comes between its portions, and what its slots hold across a
+//! cut stays in its place.
 
 use kernel::{
     list::{
@@ -38,16 +40,17 @@ use kernel::{
 };
 
 use crate::{
-    abstractions::{
-        clock,
-        pages::Charge, //
-    },
+    abstractions::pages::Charge,
     backend::{
         buffer::Commands,
         Buffer, //
     },
     object::{
-        acceptance,
+        acceptance::{
+            self,
+            Checked,
+            Needs, //
+        },
         allocation::{Access, Allocation, Hold},
         context::Context,
         fence::{
@@ -55,16 +58,31 @@ use crate::{
             Waiter, //
         },
         need::Need,
-        placement::Paged,
     },
     units::Place,
 };
 
+mod record;
+
+pub(crate) use self::record::{
+    Record,
+    State, //
+};
 // The lists of a submission and the kinds of its refusal, handed through to the door.
 pub(crate) use crate::policy::patching::{
     Kind,
     Patch,
     PatchKind, //
+};
+use crate::policy::{
+    patching::{
+        Listed,
+        Lists, //
+    },
+    splitting::{
+        Cut,
+        Portion, //
+    },
 };
 
 /// A fence and a value.
@@ -84,6 +102,15 @@ pub(crate) struct Named {
     pub(crate) access: Access,
     /// The instance; all ones is the current one.
     pub(crate) instance: u32,
+}
+
+/// Whether a submission can be in memory as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// It might, if nobody is in the way.
+    Whole,
+    /// It never can.
+    Portions,
 }
 
 /// Whether the commands of a submission run.
@@ -163,96 +190,6 @@ impl From<crate::policy::patching::Refused> for Refused {
     }
 }
 
-/// What a submission is doing; the states of SUBMIT_QUERY.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
-    /// For fences, or for what is in front of it.
-    Waiting,
-    /// Its memory is being prepared.
-    Paging,
-    /// It is in the queue of its node.
-    Ready,
-    /// Its commands run.
-    Running,
-    /// It ended.
-    Done,
-    /// It was thrown away.
-    Cancelled,
-    /// It was at fault.
-    Faulted,
-}
-
-/// Everything SUBMIT_QUERY says.
-#[derive(Clone, Copy)]
-pub(crate) struct Report {
-    /// What it is doing.
-    pub(crate) state: State,
-    /// Why it did not run to its end.
-    pub(crate) error: Option<Error>,
-    /// Portions that ran.
-    pub(crate) portions: u32,
-    /// Operands that had to be written.
-    pub(crate) patches_written: u32,
-    /// What was paged for it.
-    pub(super) paged: Paged,
-    /// When it was accepted.
-    pub(crate) queued_ns: u64,
-    /// When its commands began to run.
-    pub(crate) start_ns: u64,
-    /// When it ended.
-    pub(crate) end_ns: u64,
-}
-
-impl Report {
-    /// Returns the bytes brought in on its behalf.
-    pub(crate) fn paged_in(&self) -> u64 {
-        self.paged.bytes_in
-    }
-
-    /// Returns the bytes pushed out on its behalf.
-    pub(crate) fn paged_out(&self) -> u64 {
-        self.paged.bytes_out
-    }
-}
-
-/// What is remembered of a submission after its end.
-#[pin_data]
-pub(crate) struct Record {
-    #[pin]
-    report: SpinLock<Report>,
-}
-
-impl Record {
-    fn new() -> Result<Arc<Self>> {
-        let report = Report {
-            state: State::Waiting,
-            error: None,
-            portions: 0,
-            patches_written: 0,
-            paged: Paged::default(),
-            queued_ns: clock::now_ns(),
-            start_ns: 0,
-            end_ns: 0,
-        };
-        Arc::pin_init(
-            pin_init!(Self {
-                report <- new_spinlock!(report, "Record::report"),
-            }),
-            GFP_KERNEL_ACCOUNT,
-        )
-    }
-
-    /// Returns what is known.
-    pub(crate) fn report(&self) -> Report {
-        *self.report.lock()
-    }
-
-    /// Changes what is known.
-    pub(super) fn update(&self, change: impl FnOnce(&mut Report)) {
-        change(&mut self.report.lock());
-    }
-}
-
 /// What changes while a submission moves along. Belongs to whoever moves it.
 pub(super) struct Progress {
     /// Kept place of a wait in the order of the node.
@@ -261,8 +198,12 @@ pub(super) struct Progress {
     pub(super) dma: Option<ListArc<Buffer>>,
     /// Kept place of the signals in the order of the node.
     pub(super) signal: Option<ListArc<Buffer>>,
-    /// Places of the named allocations while they are pinned.
-    pub(super) places: KVVec<Place>,
+    /// Where the needs are that the portion has pinned.
+    pub(super) places: KVVec<Option<Place>>,
+    /// The portion that is prepared or runs, or ran last.
+    pub(super) portion: Option<Portion>,
+    /// The first entry of the patch list that the trace has not heard of.
+    pub(super) announced: usize,
     /// The paging buffer behind which everything is in its place.
     pub(super) settled: u64,
     /// What [`Adapter::room`] said when no room was found last.
@@ -280,6 +221,11 @@ pub(crate) struct Submission {
     needs: KVVec<Need>,
     /// For each element of the allocation list, which need it is; all ones for NULL.
     elements: KVVec<u32>,
+    listed: KVVec<Listed>,
+    /// Whether everything it names might be in memory at once.
+    extent: Extent,
+    /// Bytes of commands.
+    bytes: u32,
     patches: KVVec<Patch>,
     waits: KVVec<Point>,
     signals: KVVec<Point>,
@@ -319,9 +265,17 @@ pub(crate) fn submit(context: &Arc<Context>, request: Request) -> Result<Accepte
     let device = context.device();
     device.ensure_active()?;
     let adapter = device.adapter();
-    let commitment = acceptance::check(context, &request)?;
-    let elements = acceptance::elements(&request.named)?;
-    let needs = acceptance::needs(context, &request)?;
+    let Checked { listed, commitment } = acceptance::check(context, &request)?;
+    let Needs {
+        list: needs,
+        elements,
+    } = acceptance::needs(context, &request)?;
+    let extent = if acceptance::fits_whole(context, &request.named) {
+        Extent::Whole
+    } else {
+        Extent::Portions
+    };
+    let bytes = request.commands.len() * 4;
     let mut waiters = KVVec::with_capacity(request.waits.len(), GFP_KERNEL_ACCOUNT)?;
     for point in request.waits.iter().rev() {
         let waiter = Fence::waiter(point.value, context.number(), context.clone())?;
@@ -355,6 +309,8 @@ pub(crate) fn submit(context: &Arc<Context>, request: Request) -> Result<Accepte
         dma,
         signal,
         places,
+        portion: None,
+        announced: 0,
         settled: 0,
         tried: 0,
     };
@@ -364,6 +320,9 @@ pub(crate) fn submit(context: &Arc<Context>, request: Request) -> Result<Accepte
             number: adapter.next_submission(),
             needs,
             elements,
+            listed,
+            extent,
+            bytes: u32::try_from(bytes).map_err(|_| EINVAL)?,
             patches: request.patches,
             waits: request.waits,
             signals: request.signals,
@@ -420,6 +379,45 @@ impl Submission {
         // CAST: `usize` has 64 bits wherever this driver runs.
         let need = *self.elements.get(index as usize)? as usize;
         Some((need, self.needs.get(need)?))
+    }
+
+    /// Returns its lists, as the policy wants them.
+    pub(super) fn lists(&self) -> Lists<'_> {
+        Lists {
+            bytes: self.bytes,
+            listed: &self.listed,
+            patches: &self.patches,
+        }
+    }
+
+    /// Returns whether everything it names might be in memory at once.
+    pub(super) fn extent(&self) -> Extent {
+        self.extent
+    }
+
+    /// Returns the portion that is all of it.
+    pub(super) fn whole(&self) -> Portion {
+        Portion {
+            start: Cut::default(),
+            end: Cut {
+                offset: self.bytes,
+                entry: self.patches.len(),
+            },
+            failed: None,
+        }
+    }
+
+    /// Returns where its next portion begins.
+    pub(super) fn next_cut(self: &ListArc<Self>) -> Cut {
+        self.progress()
+            .portion
+            .map_or(Cut::default(), |portion| portion.end)
+    }
+
+    /// Returns whether no portion comes behind the one that is prepared.
+    pub(super) fn is_at_last_portion(self: &ListArc<Self>) -> bool {
+        let portion = self.progress().portion;
+        portion.is_none_or(|portion| portion.end.offset >= self.bytes)
     }
 
     /// Returns its patch list.
@@ -496,21 +494,21 @@ impl Submission {
         }
     }
 
-    /// Ends its use of everything, before it was pinned.
+    /// Ends its use of everything, whatever is pinned of it.
     pub(super) fn end_use(&self) {
         self.dismiss();
         for need in &self.needs {
             need.end();
+            need.unpin();
+            need.let_go();
             Allocation::reconsider(need.allocation());
         }
+        self.context.device().adapter().make_room();
     }
 
-    /// Ends its use of everything it has pinned.
-    pub(super) fn release(&self) {
-        for need in &self.needs {
-            need.end();
-            Allocation::unpin(need.allocation());
-        }
+    /// Unpins what a portion had pinned; what slots hold across the cut behind it stays.
+    pub(super) fn unpin(&self) {
+        self.needs.iter().for_each(Need::unpin);
         self.context.device().adapter().make_room();
     }
 

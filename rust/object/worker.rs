@@ -47,6 +47,7 @@ use crate::{
         trace,
         work::OrderedQueue, //
     },
+    backend::Capabilities,
     object::{
         adapter::Adapter,
         allocation::{
@@ -58,7 +59,6 @@ use crate::{
             self,
             Offence, //
         },
-        need::Need,
         paging::Builder,
         paging_queue::Priority,
         placement::{
@@ -78,10 +78,16 @@ use crate::{
 };
 
 mod inbox;
+mod portions;
 mod request;
+mod turns;
 mod unplaced;
 
-use self::inbox::Inbox;
+pub(in crate::object) use self::turns::Turns;
+use self::{
+    inbox::Inbox,
+    portions::Draft, //
+};
 
 /// The worker of an adapter.
 #[pin_data]
@@ -117,6 +123,9 @@ pub(super) struct Desk {
     /// Switches of display sources.
     pub(super) stage: Stage,
     pub(super) builder: Builder,
+    /// Who may be between two portions.
+    pub(super) turns: Turns,
+    draft: Draft,
     /// Completion values given out, per node.
     pub(super) node_fences: KVec<u64>,
     /// Numbers each pass, so that a queue can be seen to be blocked in this one.
@@ -129,7 +138,8 @@ impl Worker {
     /// # Errors
     ///
     /// - `ENOMEM`: no memory.
-    pub(super) fn new(nodes: usize) -> Result<Arc<Self>> {
+    pub(super) fn new(capabilities: &Capabilities) -> Result<Arc<Self>> {
+        let nodes = capabilities.nodes.len();
         let desk = Desk {
             commands: [const { List::new() }; 3],
             submissions: List::new(),
@@ -137,6 +147,8 @@ impl Worker {
             departing: List::new(),
             stage: Stage::new(),
             builder: Builder::new()?,
+            turns: Turns::new(nodes)?,
+            draft: Draft::new(capabilities)?,
             node_fences: KVec::from_elem(0, nodes, GFP_KERNEL)?,
             pass: 0,
         };
@@ -232,8 +244,14 @@ impl Worker {
         drop(inbox);
         drop(finished);
         while let Some(submission) = arrived.pop_front() {
-            submission.require();
-            desk.submissions.push_back(submission);
+            if submission.progress().portion.is_some() {
+                // A portion has run; nobody else is as near to its end.
+                submission.unpin();
+                desk.submissions.push_front(submission);
+            } else {
+                submission.require();
+                desk.submissions.push_back(submission);
+            }
         }
     }
 
@@ -283,16 +301,7 @@ impl Desk {
         residency: &'a mut Residency,
         cause: trace::Cause,
     ) -> Mover<'a> {
-        Mover {
-            adapter,
-            line: adapter.paging(),
-            residency,
-            builder: &mut self.builder,
-            cause,
-            behalf: Behalf::Work,
-            reader: Reader::Engines,
-            paged: Paged::default(),
-        }
+        mover(&mut self.builder, adapter, residency, cause)
     }
 
     /// Puts allocations whose rank has fallen where they belong.
@@ -443,46 +452,47 @@ impl Desk {
         submissions.push_all_back(&mut self.submissions);
         let mut blocked = List::new();
         while let Some(mut submission) = submissions.pop_front() {
-            if submission.is_cancelled() {
-                scheduler::drop_cancelled(submission);
+            if submission.is_cancelled() || submission.has_failed() {
+                scheduler::drop_cancelled(adapter, self, submission);
                 continue;
             }
             let room = adapter.room();
-            if !adapter.paging().is_roomy() || submission.progress().tried == room {
+            let is_pointless = submission.progress().tried == room;
+            if !adapter.paging().is_roomy() || is_pointless || self.turns.bars(&submission) {
                 blocked.push_back(submission);
                 continue;
             }
             submission.progress_mut().tried = room;
-            match self.prepare(adapter, &mut submission) {
-                Ok(()) => {
-                    scheduler::prepared(self, submission);
-                }
+            let prepared = self.prepare(adapter, &mut submission);
+            self.turns
+                .note_waiting(&submission, prepared == Err(Refusal::Occupied));
+            match prepared {
+                Ok(()) => scheduler::prepared(self, submission),
                 Err(Refusal::Occupied) => blocked.push_back(submission),
-                Err(Refusal::NoPlace | Refusal::GivenUp) => scheduler::fail_memory(submission),
+                Err(Refusal::NoPlace | Refusal::GivenUp) => {
+                    scheduler::fail_memory(adapter, self, submission);
+                }
             }
         }
         self.submissions.push_all_back(&mut blocked);
     }
+}
 
-    /// Brings in and pins everything a submission needs, or nothing.
-    fn prepare(
-        &mut self,
-        adapter: &Adapter,
-        submission: &mut ListArc<Submission>,
-    ) -> Result<(), Refusal> {
-        let needs = submission.needs();
-        let list = needs.iter().map(Need::allocation);
-        let brought = self.bring_all(adapter, list, Behalf::Work, |index, paged_in| {
-            if let Some(need) = needs.get(index) {
-                need.note(paged_in);
-            }
-        });
-        self.builder.flush(adapter.paging());
-        let paged = brought?;
-        // From here on it is pinned.
-        submission.dismiss();
-        submission.record().update(|report| report.paged.add(paged));
-        scheduler::locate(&adapter.residency().lock(), submission);
-        Ok(())
+/// Returns the worker at work on `residency`, building into `builder`.
+fn mover<'a>(
+    builder: &'a mut Builder,
+    adapter: &'a Adapter,
+    residency: &'a mut Residency,
+    cause: trace::Cause,
+) -> Mover<'a> {
+    Mover {
+        adapter,
+        line: adapter.paging(),
+        residency,
+        builder,
+        cause,
+        behalf: Behalf::Work,
+        reader: Reader::Engines,
+        paged: Paged::default(),
     }
 }

@@ -26,6 +26,8 @@ use super::resource_table::Table;
 mod ground;
 mod packing;
 mod portion;
+#[cfg(any(test, CONFIG_KUNIT))]
+mod tests_of_portions;
 
 pub use self::{
     ground::{

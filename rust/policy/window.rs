@@ -63,6 +63,16 @@ impl Occupant {
         }
     }
 
+    /// Returns an entry of lent memory that is not in use.
+    pub fn nobody() -> Self {
+        let candidate = Candidate {
+            key: 0,
+            pages: 0,
+            rank: Rank::default(),
+        };
+        Self::new(candidate, 0..0, Fate::Leaves, 0)
+    }
+
     /// Returns its pages.
     pub fn run(&self) -> Range<u32> {
         self.start..self.end

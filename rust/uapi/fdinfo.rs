@@ -179,7 +179,7 @@ fn show_own(file: &File, usage: &Usage, seq: &SeqFile) {
     }
     let counts = [
         ("evictions", usage.get(Sum::Evictions)),
-        ("splits", 0),
+        ("splits", usage.get(Sum::Splits)),
         ("renames", 0),
         ("rename-waits", 0),
     ];

@@ -58,6 +58,7 @@ use super::{
 
 /// Features that every adapter has.
 const FEATURES: u64 = abi::FEATURE_PATCHED
+    | abi::FEATURE_SPLIT
     | abi::FEATURE_BUDGET_EVENTS
     | abi::FEATURE_OFFER
     | abi::FEATURE_ACCESSED_PHYSICALLY

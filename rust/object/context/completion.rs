@@ -2,7 +2,8 @@
 
 //! The end of a submission: its buffers come back from the node, in order.
 //!
-//! When the commands have run, the memory is used no longer and may move; when the last buffer is
+//! A portion behind which the submission is cut goes back to the worker with it, which prepares the next
+//! one. When the commands have run, the memory is used no longer and may move; when the last buffer is
 //! back, the signals are given and the progress fence is raised. A submission that was stopped or
 //! went wrong gives no signals.
 
@@ -39,6 +40,7 @@ use crate::{
 use super::{
     Context,
     Inner,
+    CUT,
     LAST,
     REMEMBERED, //
 };
@@ -84,8 +86,14 @@ impl Context {
         let Some(first): Option<Arc<Submission>> = first else {
             return;
         };
+        self.judge(&first, outcome);
+        first.end_use();
+    }
+
+    /// Notes how a portion of a submission has ended.
+    fn judge(&self, submission: &Submission, outcome: Outcome) {
         if let Outcome::Error { offset } = outcome {
-            first.record().update(|report| {
+            submission.record().update(|report| {
                 report.state = State::Faulted;
                 report.error = Some(EIO);
             });
@@ -93,14 +101,30 @@ impl Context {
                 state: device::State::ErrorDma,
                 context: self.number,
                 node: Some(self.node.0),
-                submission: first.id(),
+                submission: submission.id(),
                 offset: u64::from(offset),
             });
         }
         if outcome != Outcome::Done {
-            first.fail();
+            submission.fail();
         }
-        first.release();
+    }
+
+    /// A portion of the first in flight has ended, and another one follows: the worker prepares it.
+    fn go_on(&self, mut buffer: ListArc<Buffer>, outcome: Outcome) {
+        let contents = buffer.contents_mut();
+        contents.context = None;
+        contents.completion = None;
+        let first = self.inner.lock().flight.pop_front();
+        let Some(mut first) = first else { return };
+        self.judge(&first, outcome);
+        first.progress_mut().dma = Some(buffer);
+        first.record().update(|report| {
+            if report.state != State::Faulted {
+                report.state = State::Paging;
+            }
+        });
+        Worker::push_submission(self.device.adapter().worker(), first);
     }
 
     /// The first in flight has ended.
@@ -129,7 +153,9 @@ impl Completion for Context {
         if let Some(first) = inner.flight.cursor_front().peek_next() {
             first.arc().record().update(|report| {
                 report.state = State::Running;
-                report.start_ns = clock::now_ns();
+                if report.start_ns == 0 {
+                    report.start_ns = clock::now_ns();
+                }
             });
         }
     }
@@ -137,6 +163,10 @@ impl Completion for Context {
     fn complete(&self, mut buffer: ListArc<Buffer>, outcome: Outcome) {
         let contents = buffer.contents_mut();
         let (kind, last) = (contents.kind, contents.cookie == LAST);
+        if contents.cookie == CUT {
+            self.go_on(buffer, outcome);
+            return;
+        }
         drop(buffer);
         match kind {
             Kind::Dma => self.stop_using(outcome),

@@ -48,7 +48,7 @@ impl Mover<'_> {
     ) -> Result<Moved> {
         let (current, in_memory) = {
             let residence = allocation.residence().lock();
-            if residence.fixed > 0 {
+            if residence.fixed > 0 || residence.slot_holds() > 0 {
                 return Err(EBUSY);
             }
             if residence.pins > 0 {

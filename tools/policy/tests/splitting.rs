@@ -49,89 +49,15 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 
 mod soak;
+mod story;
 
-const SLOTS: u32 = 4;
-const PAGE: u64 = 4096;
-
-/// What an allocation is like.
-#[derive(Clone, Debug)]
-struct Kind {
-    pages: u64,
-    align: u64,
-    segments: u32,
-    /// Where it lies at first, if there is room.
-    first: Option<(u32, u32)>,
-    /// Whether others need it where it is.
-    fast: bool,
-}
-
-/// Somebody else in memory.
-#[derive(Clone, Debug)]
-struct Tenant {
-    segment: u32,
-    run: Range<u32>,
-    stays: bool,
-}
-
-/// Everything that is random.
-#[derive(Clone, Debug)]
-struct Story {
-    /// Pages, bytes of a page in pages of 4 KiB, pages that may be in use.
-    areas: Vec<(u32, u64, u32)>,
-    kinds: Vec<Kind>,
-    /// Slot, element (the last number is none), steps from the entry before.
-    entries: Vec<(u32, u32, u32)>,
-    /// Others that come before each portion, where there is room.
-    tenants: Vec<Vec<Tenant>>,
-    /// Bytes behind the last split offset.
-    tail: u32,
-}
-
-fn kind(aligned: bool) -> impl Strategy<Value = Kind> {
-    let align = if aligned { 0..3_u32 } else { 0..1_u32 };
-    let first = prop::option::of((0..2_u32, 0..10_u32));
-    (
-        1..=6_u64,
-        align,
-        1..=3_u32,
-        first,
-        prop::bool::weighted(0.1),
-    )
-        .prop_map(|(pages, align, mask, first, fast)| Kind {
-            pages,
-            align: PAGE << align,
-            segments: mask << 1,
-            first,
-            fast,
-        })
-}
-
-fn tenant() -> impl Strategy<Value = Tenant> {
-    (1..=2_u32, 0..10_u32, 1..=3_u32, prop::bool::weighted(0.25)).prop_map(
-        |(segment, start, pages, stays)| Tenant {
-            segment,
-            run: start..start + pages,
-            stays,
-        },
-    )
-}
-
-fn story(aligned: bool) -> impl Strategy<Value = Story> {
-    let areas = prop::collection::vec((1..=9_u32, 1..=2_u64, 4..=9_u32), 2);
-    let kinds = prop::collection::vec(kind(aligned), 1..=5);
-    let entry = (0..SLOTS, 0..6_u32, 0..3_u32);
-    let entries = prop::collection::vec(entry, 1..=12);
-    let tenants = prop::collection::vec(prop::collection::vec(tenant(), 0..4), 1..5);
-    (areas, kinds, entries, tenants, 0..3_u32).prop_map(|(areas, kinds, entries, tenants, tail)| {
-        Story {
-            areas,
-            kinds,
-            entries,
-            tenants,
-            tail,
-        }
-    })
-}
+use story::{
+    story,
+    Story,
+    Tenant,
+    PAGE,
+    SLOTS, //
+};
 
 /// Memory and lists while the story goes on.
 struct Model {

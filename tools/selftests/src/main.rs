@@ -38,6 +38,7 @@ mod memory;
 #[allow(unsafe_code)]
 mod module;
 mod options;
+mod portions;
 #[allow(unsafe_code)]
 mod process;
 mod random;

@@ -60,7 +60,9 @@ pub mod scanout;
 pub mod scanout_calls;
 pub mod scanout_order;
 pub mod segment;
+pub mod slots;
 pub mod soak;
+pub mod splitting;
 pub mod statistics;
 pub mod stress;
 pub mod submission;
@@ -121,6 +123,8 @@ pub const ALL: &[&Suite] = &[
     &allocation_list::SUITE,
     &patch_list::SUITE,
     &submission::SUITE,
+    &splitting::SUITE,
+    &slots::SUITE,
     &synchronisation::SUITE,
     &engine::SUITE,
     &node::SUITE,
@@ -145,6 +149,10 @@ pub const ALL: &[&Suite] = &[
     &paging::PHYSICAL_SUITE,
     &engine::PHYSICAL_SUITE,
     &node::PHYSICAL_SUITE,
+    &splitting::PHYSICAL_SUITE,
+    &slots::PHYSICAL_SUITE,
+    &splitting::BACK_TO_BACK_SUITE,
+    &slots::BACK_TO_BACK_SUITE,
 ];
 
 /// Suites that run only when they are asked for.

@@ -27,7 +27,6 @@ pub const SUITE: Suite = Suite {
     cases: crate::cases! {
         "[SEG-17]" flagged_allocation_is_usable_in_memory_and_aperture,
         "" what_cannot_fit_is_too_large,
-        "" what_does_not_fit_as_a_whole_has_no_space,
         "" submission_ids_rise_by_one,
         "" query_tells_the_life_of_a_submission,
         "" unknown_submission_is_unknown,
@@ -82,23 +81,6 @@ fn what_cannot_fit_is_too_large() {
     );
     let commands = bind_all(&fixture, &[6 * MIB, 6 * MIB, 4 * MIB]);
     fixture.run(&context, &commands);
-}
-
-fn what_does_not_fit_as_a_whole_has_no_space() {
-    let fixture = Fixture::new();
-    let context = fixture.context();
-    // Each binding replaces the one before, but nothing is cut yet.
-    let mut commands = Commands::new();
-    for _ in 0..3 {
-        let allocation = fixture.create(physical(6 * MIB, VISIBLE_SEGMENT));
-        commands.store(allocation.at(0), 1);
-    }
-    let refusal = commands
-        .try_submit(&fixture.client, context.handle)
-        .expect_err("18 of 16 MiB");
-    assert_eq!(refusal.errno, libc::ENOSPC);
-    let state = fixture.client.device_state(fixture.device);
-    assert_eq!(state.state, abi::DEVICE_STATE_ACTIVE);
 }
 
 fn submission_ids_rise_by_one() {
