@@ -279,6 +279,27 @@ impl Requirer {
         commands
     }
 
+    /// Queues work that begins, and does not end before its gate is open; returns its number.
+    fn submit_behind_gate(&self, number: u64) -> u64 {
+        let mut commands = self.count();
+        commands.poll(self.allocations[0].at(0), u64::MAX, number);
+        commands.submit(&self.fixture.client, &self.context)
+    }
+
+    fn open_gate(&self, number: u64) {
+        let mapping = self.fixture.client.map(&self.allocations[0]);
+        mapping.write64(0, number);
+    }
+
+    fn runs(&self, id: u64) -> bool {
+        let state = self
+            .fixture
+            .client
+            .try_submission(self.context.handle, id)
+            .expect("SUBMIT_QUERY");
+        state.state == abi::SUBMIT_STATE_RUNNING
+    }
+
     fn assert_counted(&self, count: u64) {
         for allocation in &self.allocations {
             let mapping = self.fixture.client.map(allocation);
@@ -332,43 +353,47 @@ fn work_runs_with_its_whole_list_resident() {
     let requirers = [Requirer::new(), Requirer::new()];
     for round in 0..8_u64 {
         let requirer = &requirers[(round % 2) as usize];
-        let Requirer { fixture, .. } = requirer;
-        let gate = &requirer.allocations[0];
-        let mapping = fixture.client.map(gate);
-        let mut commands = requirer.count();
-        commands.poll(gate.at(0), u64::MAX, round + 1);
-        let id = commands.submit(&fixture.client, &requirer.context);
-        clock::wait_until("the work runs", || {
-            let state = fixture.client.try_submission(requirer.context.handle, id);
-            state.expect("SUBMIT_QUERY").state == abi::SUBMIT_STATE_RUNNING
-        });
+        let id = requirer.submit_behind_gate(round + 1);
+        clock::wait_until("the work runs", || requirer.runs(id));
         requirer.assert_resident();
-        mapping.write64(0, round + 1);
-        fixture.client.wait(requirer.context.progress, id);
+        requirer.open_gate(round + 1);
+        requirer.fixture.client.wait(requirer.context.progress, id);
         requirer.assert_counted(round / 2 + 1);
     }
 }
 
 fn work_of_two_devices_alternates_behind_its_paging() {
+    const EACH: usize = 6;
     let requirers = [Requirer::new(), Requirer::new()];
     let recording = Recording::start();
-    let mut last = [0; 2];
-    for _ in 0..6 {
-        for (requirer, last) in requirers.iter().zip(&mut last) {
-            *last = requirer
-                .count()
-                .submit(&requirer.fixture.client, &requirer.context);
+    let mut queued = [Vec::new(), Vec::new()];
+    for number in 1..=EACH as u64 {
+        for (requirer, queued) in requirers.iter().zip(&mut queued) {
+            queued.push(requirer.submit_behind_gate(number));
         }
     }
-    for (requirer, last) in requirers.iter().zip(last) {
-        requirer
-            .fixture
-            .client
-            .wait(requirer.context.progress, last);
+    // Whoever runs stands before its gate: a look at the list, then it goes on.
+    let mut done = [0; 2];
+    while done != [EACH; 2] {
+        let mut who = 0;
+        clock::wait_until("work runs", || {
+            let runs = |index: &usize| {
+                let next = queued[*index].get(done[*index]);
+                next.is_some_and(|id| requirers[*index].runs(*id))
+            };
+            who = (0..2).find(runs).unwrap_or(2);
+            who < 2
+        });
+        let requirer = &requirers[who];
+        requirer.assert_resident();
+        requirer.open_gate(done[who] as u64 + 1);
+        let id = queued[who][done[who]];
+        requirer.fixture.client.wait(requirer.context.progress, id);
+        done[who] += 1;
     }
     let events = recording.stop();
     for requirer in &requirers {
         assert_paging_is_over(&events, requirer);
-        requirer.assert_counted(6);
+        requirer.assert_counted(EACH as u64);
     }
 }
