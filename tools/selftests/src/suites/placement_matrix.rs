@@ -64,6 +64,9 @@ struct Held {
     flags: u32,
     references: u32,
     on_screen: bool,
+    /// Whether it was evicted on screen, and leaves when it is hidden.
+    departing: bool,
+    offered: bool,
 }
 
 impl Held {
@@ -111,13 +114,14 @@ impl Walker {
         if self.held.len() < ALLOCATIONS {
             return self.create(random);
         }
-        match random.below(24) {
+        match random.below(28) {
             0 => self.close(random),
             1..=6 => self.make_resident(random),
             7..=9 => self.evict(random),
             10..=13 => self.inject(random),
             14..=16 => self.show(random),
             17 => self.blank(),
+            18..=21 => self.offer_or_reclaim(random),
             _ => self.submit(random),
         }
     }
@@ -147,6 +151,8 @@ impl Walker {
             flags: info.flags,
             references: 0,
             on_screen: false,
+            departing: false,
+            offered: false,
         });
         format!("create {allocation:?}")
     }
@@ -171,12 +177,15 @@ impl Walker {
         match result {
             Ok(answer) => {
                 held.references += 1;
+                held.departing = false;
                 if let Answer::Pending(value) = answer {
                     client.wait(queue.fence, value);
                 }
             }
+            Err((errno, _)) if held.offered => assert_eq!(errno, libc::EBUSY),
             Err((errno, _)) => assert_eq!(errno, libc::ENOSPC),
         }
+        assert!(result.is_err() || !held.offered, "an offered one comes");
         format!("make {} resident: {result:?}", held.allocation.object_id)
     }
 
@@ -194,12 +203,14 @@ impl Walker {
         if held.on_screen {
             // It stays until something else is shown.
             client.evict(*device, &handles);
+            held.departing = held.references == 0;
         } else if held.references == 0 && random.once_in(2) {
             client
                 .try_evict(*device, &handles, abi::EVICT_ONLY_IF_NEEDED)
                 .expect("EVICT");
         } else if held.references == 0 {
-            client.push_out(*device, &handles);
+            client.evict(*device, &handles);
+            self.fixture.wait_until_nowhere(handles[0]);
         } else {
             client.evict(*device, &handles);
         }
@@ -224,23 +235,61 @@ impl Walker {
 
     fn show(&mut self, random: &mut Random) -> String {
         let start = random.index(self.held.len());
-        let primaries = self.held[start..].iter().filter(|held| held.is_primary());
+        let primaries = self.held[start..]
+            .iter()
+            .filter(|held| held.is_primary() && !held.offered);
         let Some(handle) = primaries.map(|held| held.allocation.handle).next() else {
             return "nothing to show".to_owned();
         };
-        self.fixture.show(self.source, handle);
-        for held in &mut self.held {
-            held.on_screen = held.allocation.handle == handle;
-        }
+        self.display(handle);
         format!("show handle {handle:#x}")
     }
 
     fn blank(&mut self) -> String {
-        self.fixture.blank(self.source);
-        for held in &mut self.held {
-            held.on_screen = false;
-        }
+        self.display(0);
         "blank".to_owned()
+    }
+
+    /// Shows something or nothing, and waits for what leaves then.
+    fn display(&mut self, handle: u32) {
+        self.fixture.show(self.source, handle);
+        for held in &mut self.held {
+            let shown = held.allocation.handle;
+            held.on_screen = shown == handle;
+            if held.departing && !held.on_screen {
+                self.fixture.wait_until_nowhere(shown);
+                held.departing = false;
+            }
+        }
+    }
+
+    /// Gives away the content of one, or takes it back.
+    fn offer_or_reclaim(&mut self, random: &mut Random) -> String {
+        let index = random.index(self.held.len());
+        let held = &mut self.held[index];
+        let handles = [held.allocation.handle];
+        let Fixture {
+            client,
+            device,
+            queue,
+        } = &self.fixture;
+        if held.offered {
+            let (results, answer) = client.try_reclaim(queue.handle, &handles).expect("RECLAIM");
+            if let Answer::Pending(value) = answer {
+                client.wait(queue.fence, value);
+            }
+            held.offered = false;
+            return format!("reclaim {}: {results:?}", held.allocation.object_id);
+        }
+        let level = 1 + random.below(4) as u32;
+        let flags = *random.pick(&[0, abi::OFFER_NOW, abi::OFFER_ALLOW_DECOMMIT]);
+        let result = client.try_offer(*device, &handles, level, flags);
+        match held.on_screen {
+            true => assert_eq!(result, Err((libc::EBUSY, 0))),
+            false => assert_eq!(result, Ok(())),
+        }
+        held.offered = !held.on_screen;
+        format!("offer {}: {result:?}", held.allocation.object_id)
     }
 
     /// Submits work on up to three allocations: accepted if all of them are flagged.
@@ -250,7 +299,7 @@ impl Walker {
         for _ in 0..1 + random.below(3) {
             let held = &self.held[random.index(self.held.len())];
             // Most of the time, something that may run.
-            if !held.is_physical() && !random.once_in(4) {
+            if held.offered || (!held.is_physical() && !random.once_in(4)) {
                 continue;
             }
             flagged &= held.is_physical();
@@ -263,6 +312,15 @@ impl Walker {
         }
         assert_eq!(result.is_ok(), flagged, "{result:?}");
         format!("submit: {result:?}")
+    }
+}
+
+impl Fixture {
+    /// Waits until an allocation is nowhere, with content or without.
+    fn wait_until_nowhere(&self, handle: u32) {
+        clock::wait_until("it leaves", || {
+            self.client.state_of(handle).segment == abi::SEGMENT_ID_NONE
+        });
     }
 }
 
@@ -365,7 +423,7 @@ pub fn random_steps_keep_to_the_matrix() {
             check(&walkers);
         });
         if let Err(panic) = std::panic::catch_unwind(walk) {
-            eprintln!("step {step} of client {index}: {last}");
+            crate::ktap::comment(&format!("step {step} of client {index}: {last}"));
             std::panic::resume_unwind(panic);
         }
     }
