@@ -366,12 +366,18 @@ impl Mover<'_> {
     fn take(&mut self, allocation: &Allocation, choice: Choice) -> Option<Location> {
         let shape = allocation.shape();
         let needs_range = self.needs_range(allocation);
+        let held = match allocation.residence().lock().location() {
+            Location::Segment(id, _) if *id == choice.segment => shape.bytes,
+            _ => 0,
+        };
         let segment = self.residency.segment_mut(choice.segment)?;
         match segment.kind {
             SegmentKind::Aperture if !needs_range => Some(Location::System),
-            SegmentKind::Aperture => segment.take(&shape, choice.from).map(Location::Aperture),
+            SegmentKind::Aperture => segment
+                .take(&shape, choice.from, held)
+                .map(Location::Aperture),
             SegmentKind::Memory => segment
-                .take(&shape, choice.from)
+                .take(&shape, choice.from, held)
                 .map(|chain| Location::Segment(choice.segment, chain)),
         }
     }

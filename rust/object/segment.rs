@@ -166,11 +166,12 @@ impl Segment {
     }
 
     /// Takes pages for `shape`, as near to `end` as they are to be had. Loose pages come from
-    /// behind the contiguous part as long as there are any.
-    pub(crate) fn take(&mut self, shape: &Shape, end: End) -> Option<Chain> {
+    /// behind the contiguous part as long as there are any. `held` is what the same allocation has
+    /// here and gives back then: the commit limit counts it once.
+    pub(crate) fn take(&mut self, shape: &Shape, end: End, held: u64) -> Option<Chain> {
         let pages = self.pages_for(shape.bytes)?;
         let in_use = self.bytes_used().checked_add(shape.bytes)?;
-        if in_use > self.commit_limit {
+        if in_use.saturating_sub(held) > self.commit_limit {
             return None;
         }
         let align = self.pages_for(shape.align)?.max(1);

@@ -149,12 +149,11 @@ impl Mover<'_> {
         let others = placement::order(allocation.preferred(), allocation.segments())
             .filter(|choice| choice.segment != here);
         for choice in core::iter::once(same).chain(others) {
-            let shape = allocation.shape();
-            let chain = find(&mut self.residency.segments, choice.segment)
-                .filter(|segment| segment.kind == SegmentKind::Memory)
-                .and_then(|segment| segment.take(&shape, choice.from));
-            if let Some(chain) = chain {
-                let moved = self.shift(allocation, choice.segment, chain, trace::Cause::Move);
+            let is_memory = find(&mut self.residency.segments, choice.segment)
+                .is_some_and(|segment| segment.kind == SegmentKind::Memory);
+            let place = is_memory.then(|| self.take(allocation, choice)).flatten();
+            if let Some(Location::Segment(id, chain)) = place {
+                let moved = self.shift(allocation, id, chain, trace::Cause::Move);
                 return moved.is_ok();
             }
         }

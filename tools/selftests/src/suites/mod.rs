@@ -113,6 +113,7 @@ pub const ALL: &[&Suite] = &[
     &paging_buffer::SUITE,
     &events::SUITE,
     &moves::SUITE,
+    &moves::LIMIT_SUITE,
     &budget::SUITE,
     &make_resident::SUITE,
     &queue_life::SUITE,

@@ -57,6 +57,18 @@ pub const SUITE: Suite = Suite {
     },
 };
 
+/// The suite on segments of which only a half may be in use at once.
+pub const LIMIT_SUITE: Suite = Suite {
+    name: "moves_limit",
+    parameters: Some(
+        "profile=DISC segments=memory:16M:visible:contiguous=16M:limit=8M,\
+         memory:4M:page=64K:window=16:contiguous=1M,aperture:16M",
+    ),
+    cases: crate::cases! {
+        "" moves_inside_a_full_segment_need_no_more_of_it,
+    },
+};
+
 /// Where a `residency` event leads: segments, all ones for nowhere.
 fn ways(events: &Events, object_id: u64) -> Vec<(u64, u64)> {
     events
@@ -118,6 +130,30 @@ fn move_keeps_the_order_of_use() {
     let residency = |allocation: &Allocation| fixture.client.state_of(allocation.handle).residency;
     assert_eq!(residency(&old), abi::ALLOC_RESIDENCY_NOT_RESIDENT);
     assert_ne!(residency(&new), abi::ALLOC_RESIDENCY_NOT_RESIDENT);
+}
+
+fn moves_inside_a_full_segment_need_no_more_of_it() {
+    let fixture = Fixture::new();
+    let create = |bytes| fixture.create_resident(physical(bytes, VISIBLE_SEGMENT));
+    let (large, small) = (create(5 * MIB), create(3 * MIB));
+    // Nothing more may be in use, and half of the segment is free.
+    assert_eq!(debugfs::segment(1).mapped, 8 * MIB);
+    for (allocation, offset) in [(&large, 11 * MIB), (&small, 8 * MIB), (&large, 0)] {
+        debugfs::inject(&format!("move {} 1 {offset}", allocation.object_id));
+        debugfs::inject(&format!("move {}", allocation.object_id));
+        assert_eq!(debugfs::placement(allocation.object_id).segment, 1);
+    }
+    // Whoever stands where another one must lie goes aside, and does not leave.
+    fixture.client.close_and_wait(&[small.handle]);
+    debugfs::inject(&format!("move {} 1 0", large.object_id));
+    let recording = Recording::start();
+    let first = fixture.create_resident(abi::AllocInfo {
+        align: 16 * MIB,
+        ..physical(3 * MIB, VISIBLE_SEGMENT)
+    });
+    let events = recording.stop();
+    assert_eq!(debugfs::placement(first.object_id).offset, 0);
+    assert_eq!(ways(&events, large.object_id), [(1, 1)]);
 }
 
 fn move_of_scattered_memory_keeps_its_content() {
