@@ -36,6 +36,11 @@ use crate::{
         Mapping,
         PAGE, //
     },
+    mover::{
+        try_step,
+        Mover,
+        ASIDE, //
+    },
     random::Random,
     suite::Suite,
     trace::Recording,
@@ -48,6 +53,7 @@ pub const SUITE: Suite = Suite {
     cases: crate::cases! {
         "[SEG-32]" mapped_memory_keeps_its_content_on_every_way,
         "[SEG-32]" locked_memory_keeps_its_content_on_every_way,
+        "[SEG-32]" mapped_memory_goes_aside_for_a_run,
         "[SEG-32]" writers_lose_nothing_while_memory_moves,
         "[SEG-32]" touch_of_memory_on_its_way_waits,
         "" queued_work_finds_its_memory_on_every_way,
@@ -80,7 +86,8 @@ const EVERYWHERE: u32 = VISIBLE_SEGMENT | HIDDEN_SEGMENT | SYSTEM;
 const STARTS: [&str; 3] = ["move {} 1 0x200000", "move {} 2 0x200000", "move {} 3"];
 
 /// How an allocation moves. What lies where it goes is no move.
-const WAYS: [(&str, &[&str]); 7] = [
+const WAYS: [(&str, &[&str]); 8] = [
+    ("aside for a run", &[ASIDE]),
     ("inside the segment", &["move {}"]),
     ("to the visible segment", &["move {} 1 0x400000"]),
     ("to the hidden segment", &["move {} 2 0x300000"]),
@@ -100,9 +107,9 @@ const WAYS: [(&str, &[&str]); 7] = [
 ];
 
 /// Lets an allocation move.
-fn go(allocation: &Allocation, commands: &[&str]) {
-    for command in commands {
-        debugfs::inject(&command.replace("{}", &allocation.object_id.to_string()));
+fn go(allocation: &Allocation, way: &[&str]) {
+    for step in way {
+        try_step(allocation, step).unwrap_or_else(|errno| panic!("{step}: errno {errno}"));
     }
 }
 
@@ -199,6 +206,26 @@ fn locked_memory_keeps_its_content_on_every_way() {
     });
 }
 
+fn mapped_memory_goes_aside_for_a_run() {
+    let fixture = Fixture::new();
+    let (allocation, mapping) = traveller(&fixture);
+    let data = pattern(77, allocation.size);
+    for (start, segment) in [(STARTS[0], 1), (STARTS[1], 2)] {
+        go(&allocation, &[start]);
+        mapping.write(0, &data);
+        let recording = Recording::start();
+        go(&allocation, &[ASIDE]);
+        let events = recording.stop();
+        let moves: Vec<_> = events
+            .named("residency")
+            .filter(|event| event.number("alloc") == allocation.object_id)
+            .map(|event| (event.number("from_seg"), event.word("cause").to_owned()))
+            .collect();
+        assert_eq!(moves, [(segment, "move".to_owned())], "{start}");
+        assert!(mapping.read(0, data.len()) == data, "{start}");
+    }
+}
+
 fn queued_work_finds_its_memory_on_every_way() {
     let fixture = Fixture::new();
     let (allocation, mapping) = traveller(&fixture);
@@ -215,10 +242,9 @@ fn queued_work_finds_its_memory_on_every_way() {
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                for command in way {
-                    let command = command.replace("{}", &allocation.object_id.to_string());
+                for step in way {
                     // What queued work needs is not pushed out; it is moved when the work has ended.
-                    let result = debugfs::try_inject(&command);
+                    let result = try_step(&allocation, step);
                     assert!(matches!(result, Ok(()) | Err(libc::EBUSY)), "{result:?}");
                 }
                 done.store(true, Ordering::Release);
@@ -239,45 +265,6 @@ fn queued_work_finds_its_memory_on_every_way() {
     });
 }
 
-/// Takes an allocation from place to place: by commands, and by somebody who needs the room.
-struct Mover {
-    random: Random,
-    crowd: Fixture,
-    /// What needs the room, by turns.
-    hogs: [Allocation; 2],
-}
-
-impl Mover {
-    fn new(seed: u64) -> Self {
-        let crowd = Fixture::new();
-        let hogs = [VISIBLE_SEGMENT, HIDDEN_SEGMENT].map(|mask| {
-            let size = debugfs::segment(mask.trailing_zeros()).total;
-            crowd.create(plain(size, mask))
-        });
-        Self {
-            random: Random::new(seed),
-            crowd,
-            hogs,
-        }
-    }
-
-    /// Moves an allocation once.
-    fn step(&mut self, allocation: &Allocation) {
-        if self.random.once_in(6) {
-            let hog = *self.random.pick(&self.hogs);
-            self.crowd.bring_in(&hog);
-            self.crowd.push_out(&hog);
-            return;
-        }
-        let ways = ["move {} 1", "move {} 2", "move {} 3", "move {}", "evict {}"];
-        let command = self.random.pick(&ways);
-        let command = command.replace("{}", &allocation.object_id.to_string());
-        let result = debugfs::try_inject(&command);
-        let expected = matches!(result, Ok(()) | Err(libc::ENOSPC | libc::EBUSY));
-        assert!(expected, "{command}: {result:?}");
-    }
-}
-
 /// Runs `work` in threads while `allocation` moves so many times; `work` is told when to stop.
 fn while_it_moves<T: Send>(
     allocation: &Allocation,
@@ -293,7 +280,9 @@ fn while_it_moves<T: Send>(
             .map(|number| scope.spawn(move || work(number, stop)))
             .collect();
         for _ in Rounds::new(moves) {
-            mover.step(allocation);
+            let limit = 100;
+            let moved = (0..limit).any(|_| mover.step(allocation));
+            assert!(moved, "it stays where it is");
         }
         stop.store(true, Ordering::Release);
         let join = |worker: std::thread::ScopedJoinHandle<'_, T>| worker.join().expect("a worker");
@@ -303,6 +292,8 @@ fn while_it_moves<T: Send>(
 
 /// Threads count in memory that goes everywhere.
 pub fn writers_lose_nothing_while_memory_moves() {
+    // A thousand for both; the debug kernel takes ten times as long for each.
+    let moves = if clock::is_debug_kernel() { 50 } else { 500 };
     let fixture = Fixture::new();
     for info in [
         plain(256 * KIB, EVERYWHERE),
@@ -311,7 +302,7 @@ pub fn writers_lose_nothing_while_memory_moves() {
         let allocation = fixture.create_resident(info);
         let mapping = fixture.client.map(&allocation);
         let pages = allocation.size as usize / PAGE;
-        let counts = while_it_moves(&allocation, 100, 3, |number, stop| {
+        let counts = while_it_moves(&allocation, moves, 3, |number, stop| {
             let mut count = 0_u32;
             while !stop.load(Ordering::Acquire) {
                 let page = count as usize % pages * PAGE;
