@@ -37,6 +37,7 @@ mod lab;
 mod memory;
 #[allow(unsafe_code)]
 mod module;
+mod mover;
 mod options;
 mod portions;
 #[allow(unsafe_code)]
@@ -115,7 +116,10 @@ fn run(options: &Options) -> i32 {
     }
     let mut limit = runner::time_limit();
     if let Some(long) = &options.long {
-        let tests: usize = chosen.iter().map(|suite| suite.cases.len()).sum();
+        let tests: usize = chosen
+            .iter()
+            .map(|suite| suite.chosen(&options.filter).count())
+            .sum();
         let share = long.total / tests.max(1) as u32;
         effort::set(share, long.seed);
         // A test may have two loops, and slow work behind them.

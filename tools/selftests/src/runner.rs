@@ -52,12 +52,8 @@ const FAILED: i32 = 1;
 const SKIPPED: i32 = 4;
 
 /// Runs the tests of `suite` whose full name contains `filter`.
-pub fn run_suite(suite: &Suite, filter: &str, limit: Duration, report: &mut Report) {
-    let chosen: Vec<&Case> = suite
-        .cases
-        .iter()
-        .filter(|case| suite.title(case).contains(filter))
-        .collect();
+pub fn run_suite(suite: &'static Suite, filter: &str, limit: Duration, report: &mut Report) {
+    let chosen: Vec<&Case> = suite.chosen(filter).collect();
     report.begin_suite(
         suite.name,
         chosen.len() + usize::from(suite.parameters.is_some()),

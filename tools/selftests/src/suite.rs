@@ -30,6 +30,12 @@ impl Suite {
     pub fn title(&self, case: &Case) -> String {
         format!("{}.{}", self.name, case.name)
     }
+
+    /// The tests whose full name contains `filter`, in their order.
+    pub fn chosen<'a>(&'static self, filter: &'a str) -> impl Iterator<Item = &'static Case> + 'a {
+        let cases = self.cases.iter();
+        cases.filter(move |case| self.title(case).contains(filter))
+    }
 }
 
 /// Makes a table of tests out of lines of requirements and functions.
