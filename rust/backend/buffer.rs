@@ -221,6 +221,8 @@ pub(crate) enum Outcome {
     Done,
     /// It was stopped, before its start or in the middle.
     Stopped,
+    /// It gave way, before its end, and is to be submitted again; it begins anew then. Paging buffers only.
+    Preempted,
     /// A packet could not be executed; the ones before it are complete.
     Error {
         /// Byte offset of the packet in the buffer.

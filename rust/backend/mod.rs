@@ -138,6 +138,31 @@ pub(crate) trait Backend: Send + Sync {
     /// that does not exist, before this returns.
     fn submit(&self, node: NodeOrdinal, buffer: ListArc<Buffer>) -> u64;
 
+    /// Puts `buffer`, which came back as [`Outcome::Preempted`], in front of everything that `node` has before
+    /// it, with the completion value that it had. As [`Backend::submit`] otherwise.
+    fn resubmit(&self, node: NodeOrdinal, buffer: ListArc<Buffer>);
+
+    /// Asks `node` to give way. A paging buffer ends as preempted; client work gives way between portions
+    /// only.
+    ///
+    /// # Errors
+    ///
+    /// - `EINVAL`: no such node.
+    /// - `EIO`: it does not listen.
+    fn preempt(&self, node: NodeOrdinal) -> Result;
+
+    /// Ends what `node` is running, if it belongs to the context with this number: client work as stopped, a
+    /// paging buffer as preempted.
+    ///
+    /// # Errors
+    ///
+    /// - `EINVAL`: no such node.
+    /// - `EIO`: the engine cannot be reset.
+    fn reset_engine(&self, node: NodeOrdinal, context: u64) -> Result;
+
+    /// Ends what all nodes are running, whoever it belongs to, as [`Backend::reset_engine`] does.
+    fn reset_adapter(&self);
+
     /// Returns the page frames that start at `place`, as far as they are adjacent; [`None`] outside
     /// memory segments.
     fn frames(&self, place: Place) -> Option<Frames>;
@@ -387,8 +412,12 @@ pub(crate) enum Flow {
 pub(crate) enum Failure {
     /// The engine ignores the operation.
     Operation(operation::Name),
-    /// A buffer of a client runs and does not complete until its context is stopped.
+    /// A buffer runs and does not complete until it is stopped or preempted.
     Completion,
+    /// A node does not listen when it is asked to give way.
+    Preempt,
+    /// An engine cannot be reset.
+    EngineReset,
     /// Building reports a full buffer.
     BufferFull,
 }

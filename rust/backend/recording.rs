@@ -384,6 +384,27 @@ impl Backend for Recorder {
         None
     }
 
+    fn resubmit(&self, node: NodeOrdinal, buffer: ListArc<Buffer>) {
+        let mut state = self.state.lock();
+        match state.queues.get_mut(node.index()) {
+            Some(queue) => queue.buffers.push_front(buffer),
+            None => {
+                drop(state);
+                buffer.give_back(Outcome::Stopped);
+            }
+        }
+    }
+
+    fn preempt(&self, node: NodeOrdinal) -> Result {
+        self.capabilities.node(node).map(|_| ()).ok_or(EINVAL)
+    }
+
+    fn reset_engine(&self, node: NodeOrdinal, _context: u64) -> Result {
+        self.capabilities.node(node).map(|_| ()).ok_or(EINVAL)
+    }
+
+    fn reset_adapter(&self) {}
+
     fn set_flow(&self, node: NodeOrdinal, _flow: Flow) -> Result {
         self.capabilities.node(node).map(|_| ()).ok_or(EINVAL)
     }

@@ -166,7 +166,8 @@ fn parse_failure(word: &str) -> Result<Failure> {
         (None, "buffer-full") => Ok(Failure::Engine(EngineFailure::BufferFull)),
         (None, "move") => Ok(Failure::Move),
         (None, "place") => Ok(Failure::Place),
-        (None, "preempt" | "engine-reset") => Err(EOPNOTSUPP),
+        (None, "preempt") => Ok(Failure::Engine(EngineFailure::Preempt)),
+        (None, "engine-reset") => Ok(Failure::Engine(EngineFailure::EngineReset)),
         (None, _) => Err(EINVAL),
     }
 }

@@ -87,6 +87,8 @@ fn state_word(state: State) -> &'static str {
         State::Active => "ACTIVE",
         State::ErrorMemory => "ERROR_MEMORY",
         State::ErrorDma => "ERROR_DMA",
+        State::Hung => "HUNG",
+        State::Reset => "RESET",
     }
 }
 

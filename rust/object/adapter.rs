@@ -58,6 +58,7 @@ use crate::{
         registry::Registry,
         scanout::Sources,
         statistics::Statistics,
+        watchdog::Watchdog,
         worker::Worker, //
     },
     policy::residency::{
@@ -84,6 +85,7 @@ pub(crate) struct Adapter {
     backend: Arc<dyn Backend>,
     worker: Arc<Worker>,
     paging: Arc<Line>,
+    watchdog: Arc<Watchdog>,
     anchor: Arc<MappingAnchor>,
     /// The windows through which the CPU sees segments.
     host_apertures: KVec<Arc<HostAperture>>,
@@ -180,7 +182,8 @@ impl Adapter {
             },
         )?;
         let statistics = Arc::new(Statistics::new(), GFP_KERNEL)?;
-        let paging = Line::new(&backend, &worker, &statistics, SYSTEM_PROCESS)?;
+        let watchdog = Watchdog::new(backend.capabilities().nodes.len())?;
+        let paging = Line::new(&backend, &worker, &watchdog, &statistics, SYSTEM_PROCESS)?;
         let residency = Residency::new(&*backend)?;
         let mut whole = [Capacity::default(); SEGMENT_IDS];
         for segment in &residency.segments {
@@ -199,6 +202,7 @@ impl Adapter {
                 backend,
                 worker,
                 paging,
+                watchdog,
                 anchor,
                 host_apertures,
                 sources,
@@ -227,6 +231,7 @@ impl Adapter {
             GFP_KERNEL,
         )?;
         adapter.worker.serve(Some(adapter.clone()));
+        adapter.watchdog.serve(Some(adapter.clone()));
         Ok(adapter)
     }
 
@@ -243,6 +248,11 @@ impl Adapter {
     /// Returns the backend.
     pub(crate) fn backend(&self) -> &Arc<dyn Backend> {
         &self.backend
+    }
+
+    /// Returns what watches over its nodes.
+    pub(crate) fn watchdog(&self) -> &Arc<Watchdog> {
+        &self.watchdog
     }
 
     /// Returns what brings the mappings of all files together.
@@ -526,6 +536,8 @@ impl Drop for Attached {
         // The kernel asks no more, and nobody is being asked.
         self.relief = None;
         let adapter = &self.adapter;
+        adapter.watchdog.serve(None);
+        adapter.watchdog.flush();
         for (ordinal, _) in (0..).zip(&adapter.backend.capabilities().nodes) {
             let _ = adapter
                 .backend

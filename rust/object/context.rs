@@ -91,8 +91,22 @@ pub(crate) struct Description {
 pub(crate) struct Tuning {
     /// -7 to 7.
     pub(crate) priority: i32,
-    /// Time limit of one portion in milliseconds; 0 is the default of the node.
+    /// Time limit of one portion in milliseconds; 0 is the default of the node, all ones is none.
     pub(crate) timeout_ms: u32,
+}
+
+impl Tuning {
+    /// The time limit of contexts that have none.
+    pub(crate) const UNLIMITED_MS: u32 = u32::MAX;
+
+    /// Returns the time limit of one portion; [`None`] if there is none.
+    fn limit_ms(&self, default_ms: impl FnOnce() -> u32) -> Option<u32> {
+        match self.timeout_ms {
+            0 => Some(default_ms()),
+            Self::UNLIMITED_MS => None,
+            limit => Some(limit),
+        }
+    }
 }
 
 /// Where the first submission in line is.
@@ -253,6 +267,14 @@ impl Context {
     /// Changes what can be changed.
     pub(crate) fn tune(&self, change: impl FnOnce(&mut Tuning)) {
         change(&mut self.inner.lock().tuning);
+    }
+
+    /// Returns the time limit of a context on this node that sets none.
+    fn default_limit_ms(&self) -> u32 {
+        let capabilities = self.device.adapter().backend().capabilities();
+        capabilities
+            .node(self.node)
+            .map_or(0, |node| node.timeout_ms)
     }
 
     /// Returns the backend's side of it.

@@ -60,6 +60,10 @@ pub(crate) enum State {
     /// A packet or an address turned out wrong when it ran, or a list named something that is not
     /// on the residency list.
     ErrorDma,
+    /// A portion ran beyond its time limit.
+    Hung,
+    /// A reset of the adapter took it along.
+    Reset,
 }
 
 /// Everything DEVICE_STATE says.
@@ -276,6 +280,12 @@ impl Device {
     pub(crate) fn fail(&self, offence: Offence) {
         let mut state = self.state.lock();
         if state.state != State::Active {
+            // What hangs and cannot be ended by itself is to blame for the reset.
+            if (state.state, offence.state) == (State::Hung, State::Reset) {
+                state.state = State::Reset;
+                drop(state);
+                self.announce(offence.state);
+            }
             return;
         }
         *state = Snapshot {
@@ -288,14 +298,7 @@ impl Device {
         };
         self.failed.store(true, Release);
         drop(state);
-        trace::device_state(|| trace::DeviceState {
-            device: self.number,
-            state: offence.state.word(),
-        });
-        self.client.events().post(Event::DeviceState {
-            device: self.name.handle(),
-            state: offence.state,
-        });
+        self.announce(offence.state);
         let mut next = 0;
         while let Some(context) = self.context_at_least(next) {
             context.cancel(EIO);
@@ -304,6 +307,17 @@ impl Device {
                 None => break,
             }
         }
+    }
+
+    fn announce(&self, state: State) {
+        trace::device_state(|| trace::DeviceState {
+            device: self.number,
+            state: state.word(),
+        });
+        self.client.events().post(Event::DeviceState {
+            device: self.name.handle(),
+            state,
+        });
     }
 
     fn context_at_least(&self, number: u64) -> Option<Arc<Context>> {
@@ -319,6 +333,8 @@ impl State {
             State::Active => trace::State::Active,
             State::ErrorMemory => trace::State::ErrorMemory,
             State::ErrorDma => trace::State::ErrorDma,
+            State::Hung => trace::State::Hung,
+            State::Reset => trace::State::Reset,
         }
     }
 }

@@ -32,7 +32,7 @@
 //! | 5 | `PagingQueue::last`, `Context::inner`, `Device::state`, `Device::contexts` (spinlocks) | order of requests |
 //! | 6 | `Worker::inbox` (spinlock) | what has arrived for the worker |
 //! | 7 | `Fence::inner` (spinlock) | value and waiters |
-//! | leaf | registries, offsets, records, names, pools, turns of clients (spinlocks) | one list or value each |
+//! | leaf | registries, offsets, records, watched nodes, names, pools, turns of clients (spinlocks) | one list or value each |
 
 mod acceptance;
 pub(crate) mod adapter;
@@ -74,4 +74,5 @@ pub(crate) mod status_page;
 pub(crate) mod submission;
 #[cfg(CONFIG_KUNIT)]
 mod tests;
+pub(crate) mod watchdog;
 pub(crate) mod worker;

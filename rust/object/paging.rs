@@ -67,6 +67,10 @@ use crate::{
             Direction,
             Statistics, //
         },
+        watchdog::{
+            Running,
+            Watchdog, //
+        },
         worker::Worker, //
     },
     units::{
@@ -94,6 +98,11 @@ pub(crate) struct Line {
     node: Option<NodeOrdinal>,
     context: Arc<dyn EngineContext>,
     worker: Arc<Worker>,
+    watchdog: Arc<Watchdog>,
+    /// How long one buffer may take, in nanoseconds.
+    limit_ns: u64,
+    /// How often the buffer that runs was preempted; each time it gets twice as long.
+    preempted: Atomic<u32>,
     statistics: Arc<Statistics>,
     completed: Atomic<u64>,
     submitted: Atomic<u64>,
@@ -121,6 +130,7 @@ impl Line {
     pub(super) fn new(
         backend: &Arc<dyn Backend>,
         worker: &Arc<Worker>,
+        watchdog: &Arc<Watchdog>,
         statistics: &Arc<Statistics>,
         process: u64,
     ) -> Result<Arc<Self>> {
@@ -131,6 +141,9 @@ impl Line {
             node: node.unwrap_or(NodeOrdinal(0)),
             charge: Charge::Driver,
         })?;
+        let limit_ms = node
+            .and_then(|node| backend.capabilities().node(node))
+            .map_or(0, |node| node.timeout_ms);
         let mut pool = Pool {
             buffers: List::new(),
             signals: List::new(),
@@ -152,6 +165,9 @@ impl Line {
                 node,
                 context,
                 worker: worker.clone(),
+                watchdog: watchdog.clone(),
+                limit_ns: u64::from(limit_ms) * 1_000_000,
+                preempted: Atomic::new(0),
                 statistics: statistics.clone(),
                 completed: Atomic::new(0),
                 submitted: Atomic::new(0),
@@ -250,9 +266,30 @@ impl Pool {
 }
 
 impl Completion for Line {
+    fn begin(&self, kind: Kind) {
+        if let (Kind::Paging, Some(node)) = (kind, self.node) {
+            let limit_ns = self.limit_ns << self.preempted.load(Relaxed).min(10);
+            let running = Running {
+                context: self.context.number(),
+                submission: 0,
+                limit_ns,
+            };
+            Watchdog::begin(&self.watchdog, node, Some(running));
+        }
+    }
+
     fn complete(&self, mut buffer: ListArc<Buffer>, outcome: Outcome) {
         let contents = buffer.contents_mut();
         let (kind, number) = (contents.kind, contents.cookie);
+        if let (Kind::Paging, Some(node)) = (kind, self.node) {
+            self.watchdog.end(node);
+            if outcome == Outcome::Preempted {
+                self.preempted.fetch_add(1, Relaxed);
+                self.backend.resubmit(node, buffer);
+                return;
+            }
+            self.preempted.store(0, Relaxed);
+        }
         contents.reset();
         if let Outcome::Error { offset } = outcome {
             pr_err!("paging buffer {number} failed at byte {offset}\n");

@@ -41,8 +41,6 @@ use super::{
 
 /// Fields that CONTEXT_SET can set.
 const MASK_KNOWN: u32 = abi::CONTEXT_SET_PRIORITY | abi::CONTEXT_SET_TIMEOUT;
-/// The time limit of a context that has none; 49 days.
-const UNLIMITED_MS: u32 = u32::MAX;
 
 argument! {
     ContextCreate:
@@ -109,7 +107,7 @@ pub(super) fn create<'a>(
             tuning: Tuning {
                 priority: argument.priority,
                 timeout_ms: if unlimited {
-                    UNLIMITED_MS
+                    Tuning::UNLIMITED_MS
                 } else {
                     argument.timeout_ms
                 },

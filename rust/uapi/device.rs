@@ -72,14 +72,17 @@ pub(super) fn state(file: &File, argument: &mut DeviceState) -> Result<Answered>
     let device: Arc<Device> = file.handles().get(argument.device)?;
     let snapshot = device.state();
     argument.state = number(snapshot.state);
-    argument.guilty = u32::from(matches!(
-        snapshot.state,
-        State::ErrorMemory | State::ErrorDma
-    ));
+    argument.guilty = u32::from(match snapshot.state {
+        State::Active => false,
+        // Whoever is to blame hung before.
+        State::Reset => snapshot.context != 0,
+        State::ErrorMemory | State::ErrorDma | State::Hung => true,
+    });
     argument.context = handle_of_context(file, snapshot.context);
     argument.node = snapshot.node.unwrap_or(abi::NODE_NONE);
     argument.submission = snapshot.submission;
     argument.fault_va = snapshot.offset;
+    argument.reset_count = device.adapter().watchdog().adapter_resets();
     argument.time_ns = snapshot.time_ns;
     Ok(Answered)
 }
@@ -90,6 +93,8 @@ pub(super) fn number(state: State) -> u32 {
         State::Active => abi::DEVICE_STATE_ACTIVE,
         State::ErrorMemory => abi::DEVICE_STATE_ERROR_MEMORY,
         State::ErrorDma => abi::DEVICE_STATE_ERROR_DMA,
+        State::Hung => abi::DEVICE_STATE_HUNG,
+        State::Reset => abi::DEVICE_STATE_RESET,
     }
 }
 

@@ -63,6 +63,7 @@ const FEATURES: u64 = abi::FEATURE_PATCHED
     | abi::FEATURE_OFFER
     | abi::FEATURE_ACCESSED_PHYSICALLY
     | abi::FEATURE_SCANOUT
+    | abi::FEATURE_RECOVERY
     | abi::FEATURE_STATUS_PAGE
     | abi::FEATURE_SWAPPABLE;
 /// Ticks of the clock of the software engine, which is CLOCK_MONOTONIC.
@@ -138,7 +139,7 @@ fn adapter(file: &File) -> InfoAdapter {
         uapi_major: abi::UAPI_MAJOR,
         uapi_minor: abi::UAPI_MINOR,
         adapter_id: adapter.id(),
-        reset_count: 0,
+        reset_count: adapter.watchdog().adapter_resets(),
         state: abi::ADAPTER_STATE_RUNNING,
         // CAST: a small constant.
         page_size: PAGE_BYTES as u32,

@@ -41,12 +41,32 @@ pub(super) struct Interruption<'a> {
     context: &'a Context,
     /// Set when the node is.
     node: &'a Atomic<bool>,
+    /// The completion value of the buffer that is to be given up.
+    given_up: &'a Atomic<u64>,
+    /// The completion value of the one that runs.
+    fence: u64,
 }
 
 impl<'a> Interruption<'a> {
-    /// Returns the interruption of work of `context` on a node.
-    pub(super) const fn new(context: &'a Context, node: &'a Atomic<bool>) -> Self {
-        Self { context, node }
+    /// Returns the interruption of the buffer `fence` of `context` on a node. It ends when the context or the
+    /// node is stopped, or when it is the one that is `given_up`.
+    pub(super) const fn new(
+        context: &'a Context,
+        node: &'a Atomic<bool>,
+        given_up: &'a Atomic<u64>,
+        fence: u64,
+    ) -> Self {
+        Self {
+            context,
+            node,
+            given_up,
+            fence,
+        }
+    }
+
+    /// Returns whether the buffer is to be given up.
+    pub(super) fn is_given_up(&self) -> bool {
+        self.fence != 0 && self.given_up.load(Relaxed) == self.fence
     }
 
     /// Answers whether the work shall end.
@@ -55,7 +75,7 @@ impl<'a> Interruption<'a> {
     ///
     /// [`Stopped`]: it shall.
     pub(super) fn check(&self) -> Result<(), Stopped> {
-        if self.context.is_stopped() || self.node.load(Relaxed) {
+        if self.context.is_stopped() || self.node.load(Relaxed) || self.is_given_up() {
             Err(Stopped)
         } else {
             Ok(())

@@ -63,6 +63,7 @@ use super::{
     Flow,
     Frames,
     Full,
+    Kind,
     ObjectCall,
     Operation,
     Outcome,
@@ -276,6 +277,40 @@ impl Backend for Engine {
                 buffer.give_back(Outcome::Stopped);
                 0
             }
+        }
+    }
+
+    fn resubmit(&self, node: NodeOrdinal, buffer: ListArc<Buffer>) {
+        match self.node(node) {
+            Some(node) => node.resubmit(&self.workers, buffer),
+            None => buffer.give_back(Outcome::Stopped),
+        }
+    }
+
+    fn preempt(&self, node: NodeOrdinal) -> Result {
+        let found = self.node(node).ok_or(EINVAL)?;
+        trace_call(trace::Call::Preempt, 0, 0);
+        if self.shared.failures.take(Failure::Preempt) {
+            return Err(EIO);
+        }
+        found.give_up(|running| running.kind == Kind::Paging);
+        Ok(())
+    }
+
+    fn reset_engine(&self, node: NodeOrdinal, context: u64) -> Result {
+        let found = self.node(node).ok_or(EINVAL)?;
+        trace_call(trace::Call::ResetEngine, 0, 0);
+        if self.shared.failures.take(Failure::EngineReset) {
+            return Err(EIO);
+        }
+        found.give_up(|running| running.context == context);
+        Ok(())
+    }
+
+    fn reset_adapter(&self) {
+        trace_call(trace::Call::ResetAdapter, 0, 0);
+        for node in &self.nodes {
+            node.give_up(|_| true);
         }
     }
 

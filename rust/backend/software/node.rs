@@ -83,6 +83,9 @@ pub(super) struct Node {
     shared: Arc<Shared>,
     /// Whether it ends what it is doing and starts nothing more.
     stopping: Atomic<bool>,
+    /// The completion value of the buffer that is to be given up; written with the queue locked, while that
+    /// buffer runs.
+    given_up: Atomic<u64>,
     /// What it has to do.
     ///
     /// Leaf lock.
@@ -118,6 +121,19 @@ struct Queue {
     flow: Flow,
     /// Whether the node still works; if not, buffers only pass through.
     open: bool,
+    /// The buffer that runs.
+    running: Option<Running>,
+}
+
+/// What is known of the buffer that runs.
+#[derive(Clone, Copy)]
+pub(super) struct Running {
+    /// What kind of buffer it is.
+    pub(super) kind: Kind,
+    /// The number of its context.
+    pub(super) context: u64,
+    /// Its completion value.
+    fence: u64,
 }
 
 impl Queue {
@@ -172,6 +188,7 @@ impl Node {
             last: 0,
             flow: Flow::Running,
             open: true,
+            running: None,
         };
         Arc::pin_init(
             try_pin_init!(Self {
@@ -183,6 +200,7 @@ impl Node {
                 },
                 shared,
                 stopping: Atomic::new(false),
+                given_up: Atomic::new(0),
                 queue <- new_spinlock!(queue, "vidmm::Node::queue"),
                 tools <- new_mutex!(tools, "vidmm::Node::tools"),
                 idle <- Event::new(),
@@ -217,6 +235,20 @@ impl Node {
         fence
     }
 
+    /// Puts a buffer that was preempted in front of the queue, with the completion value that it has.
+    pub(super) fn resubmit(self: &Arc<Self>, workers: &UnboundQueue, buffer: ListArc<Buffer>) {
+        self.queue.lock().buffers.push_front(buffer);
+        self.wake(workers);
+    }
+
+    /// Gives up what runs, if it is `meant`.
+    pub(super) fn give_up(&self, meant: impl FnOnce(&Running) -> bool) {
+        let queue = self.queue.lock();
+        if let Some(running) = queue.running.filter(meant) {
+            self.given_up.store(running.fence, Relaxed);
+        }
+    }
+
     /// Starts buffers, or no further ones.
     pub(super) fn set_flow(self: &Arc<Self>, workers: &UnboundQueue, flow: Flow) {
         self.queue.lock().flow = flow;
@@ -245,11 +277,27 @@ impl Node {
     /// Takes the next buffer that may start.
     fn next(&self) -> Option<ListArc<Buffer>> {
         let mut queue = self.queue.lock();
-        if queue.starts() {
-            queue.buffers.pop_front()
-        } else {
-            None
+        if !queue.starts() {
+            return None;
         }
+        let buffer = queue.buffers.pop_front()?;
+        let contents = buffer.contents();
+        queue.running = Some(Running {
+            kind: contents.kind,
+            context: contents
+                .context
+                .as_ref()
+                .map_or(0, |context| context.number()),
+            fence: contents.fence,
+        });
+        Some(buffer)
+    }
+
+    /// Notes that nothing runs; returns whether the buffer that ran was given up.
+    fn ends(&self) -> bool {
+        let mut queue = self.queue.lock();
+        queue.running = None;
+        self.given_up.xchg(0, Relaxed) != 0
     }
 
     /// Runs a buffer and gives it back.
@@ -264,12 +312,20 @@ impl Node {
             _ => Outcome::Stopped,
         };
         drop(context);
+        let is_paging = contents.kind == Kind::Paging;
+        let outcome = match (self.ends(), outcome) {
+            (true, Outcome::Stopped) if is_paging && !self.stopping.load(Relaxed) => {
+                Outcome::Preempted
+            }
+            (_, outcome) => outcome,
+        };
         buffer.give_back(outcome);
     }
 
     /// Runs a buffer of `context`.
     fn run_in(&self, contents: &Contents, context: &Context) -> Outcome {
-        let interruption = Interruption::new(context, &self.stopping);
+        let interruption =
+            Interruption::new(context, &self.stopping, &self.given_up, contents.fence);
         if interruption.check().is_err() {
             return Outcome::Stopped;
         }
@@ -329,12 +385,10 @@ impl Node {
         if let (Outcome::Error { offset }, Some(halt)) = (outcome, halt) {
             self.report(offset, halt);
         }
-        if outcome == Outcome::Done && self.shared.failures.take(Failure::Completion) {
-            // The node has lost its way to say that it is done, and hangs until it is stopped.
-            let _ = interruption.wait(None);
-            return Outcome::Stopped;
+        match outcome {
+            Outcome::Done => self.complete(interruption),
+            outcome => outcome,
         }
-        outcome
     }
 
     /// Runs paging operations.
@@ -360,7 +414,17 @@ impl Node {
                 }
             }
         }
-        Outcome::Done
+        self.complete(interruption)
+    }
+
+    /// Says that a buffer is done, or hangs if that is to be lost.
+    fn complete(&self, interruption: Interruption<'_>) -> Outcome {
+        if !self.shared.failures.take(Failure::Completion) {
+            return Outcome::Done;
+        }
+        // The node has lost its way to say that it is done, and hangs until it is stopped.
+        let _ = interruption.wait(None);
+        Outcome::Stopped
     }
 
     /// Tells the kernel log about a defect of the driver, in self-check mode.

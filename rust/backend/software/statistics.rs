@@ -81,6 +81,10 @@ pub(super) struct Failures {
     completion: Atomic<u32>,
     /// Builds that find the buffer full.
     buffer_full: Atomic<u32>,
+    /// Nodes that do not listen when they are asked to give way.
+    preempt: Atomic<u32>,
+    /// Engines that cannot be reset.
+    engine_reset: Atomic<u32>,
 }
 
 impl Failures {
@@ -90,6 +94,8 @@ impl Failures {
             operations: [const { Atomic::new(0) }; Name::ALL.len()],
             completion: Atomic::new(0),
             buffer_full: Atomic::new(0),
+            preempt: Atomic::new(0),
+            engine_reset: Atomic::new(0),
         }
     }
 
@@ -99,6 +105,8 @@ impl Failures {
             Failure::Operation(name) => self.operations.get(name.index()),
             Failure::Completion => Some(&self.completion),
             Failure::BufferFull => Some(&self.buffer_full),
+            Failure::Preempt => Some(&self.preempt),
+            Failure::EngineReset => Some(&self.engine_reset),
         }
     }
 

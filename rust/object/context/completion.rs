@@ -33,6 +33,10 @@ use crate::{
             State,
             Submission, //
         },
+        watchdog::{
+            Running,
+            Watchdog, //
+        },
         worker::Worker,
     },
 };
@@ -150,7 +154,14 @@ impl Completion for Context {
             return;
         }
         let mut inner = self.inner.lock();
+        let limit_ms = inner.tuning.limit_ms(|| self.default_limit_ms());
+        let mut running = None;
         if let Some(first) = inner.flight.cursor_front().peek_next() {
+            running = limit_ms.map(|limit_ms| Running {
+                context: self.number,
+                submission: first.arc().id(),
+                limit_ns: u64::from(limit_ms) * 1_000_000,
+            });
             first.arc().record().update(|report| {
                 report.state = State::Running;
                 if report.start_ns == 0 {
@@ -158,11 +169,16 @@ impl Completion for Context {
                 }
             });
         }
+        drop(inner);
+        Watchdog::begin(self.device.adapter().watchdog(), self.node, running);
     }
 
     fn complete(&self, mut buffer: ListArc<Buffer>, outcome: Outcome) {
         let contents = buffer.contents_mut();
         let (kind, last) = (contents.kind, contents.cookie == LAST);
+        if kind == Kind::Dma {
+            self.device.adapter().watchdog().end(self.node);
+        }
         if contents.cookie == CUT {
             self.go_on(buffer, outcome);
             return;

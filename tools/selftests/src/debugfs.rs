@@ -349,6 +349,8 @@ pub fn reset_injections() {
         "place",
         "move",
         "completion",
+        "preempt",
+        "engine-reset",
         "buffer-full",
     ] {
         let _ = try_inject(&format!("fail {what} 0"));

@@ -30,7 +30,7 @@ pub const SUITE: Suite = Suite {
         "" timeout_beyond_the_default_is_accepted_with_privilege,
         "" privilege_is_asked_for,
         "" explicit_context_needs_residency,
-        "" explicit_refusal_puts_the_device_in_error,
+        "[DMA-28]" explicit_refusal_puts_the_device_in_error,
     },
 };
 

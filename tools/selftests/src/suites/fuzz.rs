@@ -40,7 +40,7 @@ pub const SUITE: Suite = Suite {
     parameters: Some("profile=DISC"),
     cases: crate::cases! {
         "" changed_arguments_harm_nobody,
-        "" changed_command_buffers_harm_nobody,
+        "[BCK-11]" changed_command_buffers_harm_nobody,
         "" random_mappings_harm_nobody,
     },
 };

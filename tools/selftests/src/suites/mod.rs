@@ -52,6 +52,7 @@ pub mod query;
 pub mod queue_life;
 pub mod random_model;
 pub mod reclaim;
+pub mod recovery;
 pub mod registration;
 pub mod relocation;
 pub mod residency;
@@ -126,6 +127,7 @@ pub const ALL: &[&Suite] = &[
     &submission::SUITE,
     &splitting::SUITE,
     &slots::SUITE,
+    &recovery::SUITE,
     &synchronisation::SUITE,
     &engine::SUITE,
     &node::SUITE,

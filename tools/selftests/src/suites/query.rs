@@ -202,6 +202,7 @@ fn features_are_those_of_the_stage() {
             | abi::FEATURE_HOST_APERTURE
             | abi::FEATURE_ACCESSED_PHYSICALLY
             | abi::FEATURE_SCANOUT
+            | abi::FEATURE_RECOVERY
             | abi::FEATURE_STATUS_PAGE
             | abi::FEATURE_SWAPPABLE
     );
