@@ -48,6 +48,7 @@ use crate::{
         fence::Fence,
         fixed::Fixed,
         host_aperture::HostAperture,
+        node_load::NodeLoads,
         offsets::Offsets,
         order::Sunk,
         paging::Line,
@@ -86,6 +87,7 @@ pub(crate) struct Adapter {
     worker: Arc<Worker>,
     paging: Arc<Line>,
     watchdog: Arc<Watchdog>,
+    loads: NodeLoads,
     anchor: Arc<MappingAnchor>,
     /// The windows through which the CPU sees segments.
     host_apertures: KVec<Arc<HostAperture>>,
@@ -182,7 +184,9 @@ impl Adapter {
             },
         )?;
         let statistics = Arc::new(Statistics::new(), GFP_KERNEL)?;
-        let watchdog = Watchdog::new(backend.capabilities().nodes.len())?;
+        let nodes = backend.capabilities().nodes.len();
+        let watchdog = Watchdog::new(nodes)?;
+        let loads = NodeLoads::new(nodes)?;
         let paging = Line::new(&backend, &worker, &watchdog, &statistics, SYSTEM_PROCESS)?;
         let residency = Residency::new(&*backend)?;
         let mut whole = [Capacity::default(); SEGMENT_IDS];
@@ -203,6 +207,7 @@ impl Adapter {
                 worker,
                 paging,
                 watchdog,
+                loads,
                 anchor,
                 host_apertures,
                 sources,
@@ -248,6 +253,11 @@ impl Adapter {
     /// Returns the backend.
     pub(crate) fn backend(&self) -> &Arc<dyn Backend> {
         &self.backend
+    }
+
+    /// Returns how much client work its nodes have before them.
+    pub(super) fn loads(&self) -> &NodeLoads {
+        &self.loads
     }
 
     /// Returns what watches over its nodes.

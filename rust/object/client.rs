@@ -31,7 +31,9 @@ use crate::{
         presence::Presence,
         status_page::StatusPage, //
     },
+    policy::sharing::Meter,
     units::{
+        NodeOrdinal,
         SegmentId,
         SEGMENT_IDS, //
     },
@@ -54,6 +56,9 @@ pub(crate) struct Client {
     usage: Usage,
     #[pin]
     turn: SpinLock<Turn>,
+    /// What it has had of each node.
+    #[pin]
+    meters: SpinLock<KVec<Meter>>,
     _presence: Presence,
 }
 
@@ -164,6 +169,8 @@ impl Client {
         )?;
         let events = Events::new()?;
         let turn = Turn::new(adapter.backend().capabilities().segments.len())?;
+        let nodes = adapter.backend().capabilities().nodes.len();
+        let meters = KVec::from_elem(Meter::default(), nodes, GFP_KERNEL_ACCOUNT)?;
         let client = Arc::pin_init(
             pin_init!(Self {
                 id,
@@ -175,6 +182,7 @@ impl Client {
                 account: Account::new(),
                 usage: Usage::new(),
                 turn <- new_spinlock!(turn, "Client::turn"),
+                meters <- new_spinlock!(meters, "Client::meters"),
                 _presence: presence,
             }),
             GFP_KERNEL_ACCOUNT,
@@ -227,6 +235,15 @@ impl Client {
     /// Returns what it is told without having asked.
     pub(crate) fn events(&self) -> &Events {
         &self.events
+    }
+
+    /// Returns, or changes, what it has had of a node.
+    pub(super) fn with_meter<T>(
+        &self,
+        node: NodeOrdinal,
+        use_it: impl FnOnce(&mut Meter) -> T,
+    ) -> Option<T> {
+        self.meters.lock().get_mut(node.index()).map(use_it)
     }
 
     /// Returns what the orders of the segments know of it.

@@ -58,10 +58,24 @@ use crate::{
         },
         worker::Worker, //
     },
+    policy::sharing::{
+        Claim,
+        Meter, //
+    },
     units::NodeOrdinal,
 };
 
 mod completion;
+
+/// Submissions of a context that may be ahead of the line: with the worker or the node.
+const AHEAD: u32 = 64;
+
+/// What those had that went to a node last: nobody who comes counts as having had less.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Floor {
+    client: u64,
+    context: u64,
+}
 
 /// Finished submissions that SUBMIT_QUERY can still see.
 pub(crate) const REMEMBERED: usize = 256;
@@ -153,8 +167,16 @@ struct Inner {
     last_id: u64,
     known: RBTree<u64, Arc<Record>>,
     finished: usize,
-    /// The worker's pass in which something of this context had to stay.
-    blocked: u64,
+    /// The scheduler's search in which something of this context was met.
+    met: u64,
+    /// What it has had of its node.
+    meter: Meter,
+    /// How long its last portion took, in nanoseconds.
+    took_ns: u64,
+    /// When its node began the portion that runs.
+    begun_ns: u64,
+    /// Submissions that the worker or the node has.
+    ahead: u32,
 }
 
 impl Context {
@@ -193,7 +215,11 @@ impl Context {
             last_id: 0,
             known: RBTree::new(),
             finished: 0,
-            blocked: 0,
+            met: 0,
+            meter: Meter::default(),
+            took_ns: 0,
+            begun_ns: 0,
+            ahead: 0,
         };
         let context = Arc::pin_init(
             pin_init!(Self {
@@ -357,6 +383,7 @@ impl Context {
                 Some(_) => Stage::Preparing,
                 None => Stage::Idle,
             };
+            inner.ahead += u32::from(submission.is_some());
             submission
         };
         if let Some(submission) = submission {
@@ -370,7 +397,7 @@ impl Context {
     /// Takes on the check of the first in line, unless somebody has it.
     fn begin_check(&self) -> Option<Arc<Submission>> {
         let mut inner = self.inner.lock();
-        if inner.stage != Stage::Idle {
+        if inner.stage != Stage::Idle || inner.ahead >= AHEAD {
             return None;
         }
         let first = inner.queued.cursor_front().peek_next()?.arc().into();
@@ -456,14 +483,44 @@ impl Context {
         self.inner.lock().flight.push_back(submission);
     }
 
-    /// Returns whether something of it had to stay in the worker's pass `pass`.
-    pub(super) fn is_blocked_in(&self, pass: u64) -> bool {
-        self.inner.lock().blocked == pass
+    /// Notes that something of it was met in the scheduler's search `search`; says whether that is the first
+    /// of it.
+    pub(super) fn meet(&self, search: u64) -> bool {
+        core::mem::replace(&mut self.inner.lock().met, search) != search
     }
 
-    /// Notes that something of it had to stay in the worker's pass `pass`.
-    pub(super) fn block_in(&self, pass: u64) {
-        self.inner.lock().blocked = pass;
+    /// Returns its claim on its node, given what those had that went last.
+    pub(super) fn claim(&self, floor: &Floor) -> Claim {
+        let client = self.device.client();
+        let had = client.with_meter(self.node, |meter| meter.had(floor.client));
+        let inner = self.inner.lock();
+        Claim {
+            priority: inner.tuning.priority,
+            client: had.unwrap_or(0),
+            context: inner.meter.had(floor.context),
+        }
+    }
+
+    /// Charges a portion that goes to the node; returns what it is expected to take.
+    pub(super) fn charge(&self, floor: &mut Floor) -> u64 {
+        let expected = {
+            let mut inner = self.inner.lock();
+            let expected = inner.took_ns;
+            floor.context = inner.meter.begin(floor.context, expected);
+            expected
+        };
+        let client = self.device.client();
+        let begun = client.with_meter(self.node, |meter| meter.begin(floor.client, expected));
+        floor.client = begun.unwrap_or(floor.client);
+        expected
+    }
+
+    /// A submission is with neither the worker nor the node any more; the next one may come.
+    fn fall_back(&self) {
+        let mut inner = self.inner.lock();
+        inner.ahead = inner.ahead.saturating_sub(1);
+        drop(inner);
+        self.advance();
     }
 
     /// Throws everything away that has not started, and stops what runs.

@@ -55,6 +55,7 @@ pub(crate) mod inject;
 pub(crate) mod lock;
 pub(crate) mod name;
 mod need;
+pub(crate) mod node_load;
 pub(crate) mod offer;
 pub(crate) mod offsets;
 pub(crate) mod order;

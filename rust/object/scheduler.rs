@@ -2,13 +2,14 @@
 
 //! The last steps before a node: addresses are written, buffers handed over.
 //!
-//! Everything here runs in the worker. Submissions arrive in the order in which their memory was
-//! prepared and go to their nodes when the paging in front of them is complete; one whose paging
-//! takes longer holds up only what comes behind it on its own context.
+//! Everything here runs in the worker. A submission whose memory is prepared goes to its node when the paging in
+//! front of it is complete and the node has room; one whose paging takes longer holds up only what comes behind
+//! it on its own context. Who goes next is chosen by priority, and by what each client and context has had of
+//! the node (DMA-30).
 //!
 //! Of a submission that is cut one portion at a time comes here (DMA-14). Its waits go in front of the first
 //! and its signals behind the last one. On a node that cannot save contexts nothing else comes between them
-//! ([`Turns`](super::worker::Turns), DMA-3), so the first one lets those go first that were prepared before.
+//! ([`Turns`](super::worker::Turns), DMA-3), so the first one lets those go first that were prepared before it.
 
 use core::ops::Range;
 
@@ -44,7 +45,10 @@ use crate::{
         },
         worker::Desk, //
     },
-    policy::patching::PatchKind,
+    policy::{
+        patching::PatchKind,
+        sharing::Claim, //
+    },
     units::Run,
 };
 
@@ -138,39 +142,75 @@ fn is_replaced(submission: &Submission, entry: usize) -> bool {
         .any(|later| later.slot == patch.slot)
 }
 
-/// Hands everything to the nodes whose paging is complete.
+/// Hands to the nodes what they have room for, and what is settled.
 pub(super) fn dispatch(adapter: &Adapter, desk: &mut Desk) {
-    let completed = adapter.paging().completed();
-    let pass = desk.pass();
+    drop_closed(adapter, desk);
+    while let Some(submission) = take_next(adapter, desk) {
+        hand_over(adapter, desk, submission);
+    }
+}
+
+/// Ends what is prepared of contexts that are closed.
+fn drop_closed(adapter: &Adapter, desk: &mut Desk) {
     let mut prepared = List::new();
     prepared.push_all_back(&mut desk.prepared);
     let mut waiting = List::new();
     while let Some(submission) = prepared.pop_front() {
         let context = submission.context().clone();
-        let behind_others = desk.turns.is_exclusive(&submission)
-            && desk.turns.is_node_blocked(context.node(), pass);
-        if context.is_closed() && !context.is_blocked_in(pass) {
-            desk.turns.end(adapter, &submission);
-            let is_last = submission.is_at_last_portion();
-            context.discard(&submission);
-            drop(submission);
-            if !is_last {
-                context.prepared();
-            }
-        } else if context.is_blocked_in(pass)
-            || behind_others
-            || submission.progress().settled > completed
-        {
-            context.block_in(pass);
-            desk.turns.block_node(context.node(), pass);
+        if !context.is_closed() {
             waiting.push_back(submission);
-        } else {
-            hand_over(adapter, desk, submission);
+            continue;
+        }
+        desk.turns.end(adapter, &submission);
+        let is_last = submission.is_at_last_portion();
+        context.discard(&submission);
+        drop(submission);
+        if !is_last {
+            context.prepared();
         }
     }
     desk.prepared.push_all_back(&mut waiting);
 }
 
+/// Takes what goes to a node next, if anything does: of each context the first, if its paging is complete and the
+/// node has room.
+fn take_next(adapter: &Adapter, desk: &mut Desk) -> Option<ListArc<Submission>> {
+    let completed = adapter.paging().completed();
+    desk.searches += 1;
+    let mut best: Option<(u64, Claim)> = None;
+    let mut searched = List::new();
+    while let Some(submission) = desk.prepared.pop_front() {
+        let context = submission.context();
+        let node = context.node();
+        let is_first = context.meet(desk.searches);
+        let has_room = submission.progress().dma.is_none() || adapter.loads().has_room(node);
+        let is_settled = submission.progress().settled <= completed;
+        if is_first && has_room && is_settled && !must_wait(desk, &submission, &searched) {
+            let claim = context.claim(&desk.floor(node));
+            if best.is_none_or(|(_, other)| claim.goes_before(&other)) {
+                best = Some((submission.number(), claim));
+            }
+        }
+        searched.push_back(submission);
+    }
+    let mut taken = None;
+    while let Some(submission) = searched.pop_front() {
+        if best.is_some_and(|(number, _)| submission.number() == number) {
+            taken = Some(submission);
+        } else {
+            desk.prepared.push_back(submission);
+        }
+    }
+    taken
+}
+
+/// Returns whether a submission that will have its node for itself has to let others go first that were
+/// prepared before it; `searched` are those that have been looked at.
+fn must_wait(desk: &Desk, submission: &Submission, searched: &List<Submission>) -> bool {
+    let node = submission.context().node();
+    let mut others = Iterator::chain(desk.prepared.iter(), searched.iter());
+    desk.turns.is_exclusive(submission) && others.any(|other| other.context().node() == node)
+}
 /// Patches a portion and gives its buffers to the node.
 fn hand_over(adapter: &Adapter, desk: &mut Desk, mut submission: ListArc<Submission>) {
     let context = submission.context().clone();
@@ -185,6 +225,10 @@ fn hand_over(adapter: &Adapter, desk: &mut Desk, mut submission: ListArc<Submiss
     };
     let runs = dma.is_some();
     if let Some(buffer) = dma.as_mut() {
+        adapter.loads().begin(node);
+        if let Some(floor) = desk.floors.get_mut(node.index()) {
+            submission.note_charge(context.charge(floor));
+        }
         // The worker alone gives buffers to the node, so its completion values are known.
         let fence = desk.node_fences.get_mut(node.index()).map_or(0, |last| {
             *last += 1;

@@ -237,6 +237,8 @@ pub(crate) struct Submission {
     requires: Atomic<bool>,
     /// Its number on the context; written once, when it is accepted.
     id: Atomic<u64>,
+    /// What the portion with the node was expected to take, in nanoseconds.
+    charged: Atomic<u64>,
     /// Memory for the waits.
     #[pin]
     waiters: SpinLock<KVVec<Waiter>>,
@@ -331,6 +333,7 @@ pub(crate) fn submit(context: &Arc<Context>, request: Request) -> Result<Accepte
             failed: Atomic::new(false),
             requires: Atomic::new(false),
             id: Atomic::new(0),
+            charged: Atomic::new(0),
             waiters <- new_spinlock!(waiters, "Submission::waiters"),
             progress: ListArcField::new(progress),
             links <- ListLinks::new(),
@@ -367,6 +370,16 @@ impl Submission {
     /// Gives it its number on the context.
     pub(super) fn set_id(&self, id: u64) {
         self.id.store(id, Relaxed);
+    }
+
+    /// Returns what the portion with the node was expected to take, in nanoseconds.
+    pub(super) fn charged(&self) -> u64 {
+        self.charged.load(Relaxed)
+    }
+
+    /// Notes what the portion that goes to the node is expected to take.
+    pub(super) fn note_charge(&self, expected: u64) {
+        self.charged.store(expected, Relaxed);
     }
 
     /// Returns what must be in its place while it runs.

@@ -55,6 +55,7 @@ use crate::{
             Hold, //
         },
         command::Command,
+        context::Floor,
         device::{
             self,
             Offence, //
@@ -75,6 +76,7 @@ use crate::{
         scheduler,
         submission::Submission,
     },
+    units::NodeOrdinal,
 };
 
 mod inbox;
@@ -123,6 +125,10 @@ pub(super) struct Desk {
     /// Switches of display sources.
     pub(super) stage: Stage,
     pub(super) builder: Builder,
+    /// What those had that went to each node last.
+    pub(super) floors: KVec<Floor>,
+    /// Numbers the searches of the scheduler.
+    pub(super) searches: u64,
     /// Who may be between two portions.
     pub(super) turns: Turns,
     draft: Draft,
@@ -147,7 +153,9 @@ impl Worker {
             departing: List::new(),
             stage: Stage::new(),
             builder: Builder::new()?,
-            turns: Turns::new(nodes)?,
+            floors: KVec::from_elem(Floor::default(), nodes, GFP_KERNEL)?,
+            searches: 0,
+            turns: Turns::new(),
             draft: Draft::new(capabilities)?,
             node_fences: KVec::from_elem(0, nodes, GFP_KERNEL)?,
             pass: 0,
@@ -289,9 +297,9 @@ impl WorkItem for Worker {
 }
 
 impl Desk {
-    /// Returns the number of the pass.
-    pub(super) fn pass(&self) -> u64 {
-        self.pass
+    /// Returns what those had that went to a node last.
+    pub(super) fn floor(&self, node: NodeOrdinal) -> Floor {
+        self.floors.get(node.index()).copied().unwrap_or_default()
     }
 
     /// Returns the worker at work on `residency`.

@@ -19,6 +19,7 @@
 //! | [`picture`] | how the picture of a primary lies in its memory |
 //! | [`residency`] | could all of this be in memory at once |
 //! | [`patching`] | is every operand covered, inside its allocation and bound |
+//! | [`sharing`] | whose work goes to a node next |
 //! | [`splitting`] | how far a buffer can run before it must be cut, and where everything lies meanwhile |
 //!
 //! # Why the pages of a segment are not kept by the kernel's GPU buddy allocator
@@ -51,6 +52,7 @@ mod preference;
 pub mod residency;
 mod resource_table;
 mod run_tree;
+pub mod sharing;
 pub mod splitting;
 mod tree_update;
 mod window;

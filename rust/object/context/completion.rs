@@ -77,6 +77,31 @@ impl Context {
         self.device.adapter().notify_idle();
     }
 
+    /// The node has given a portion back: what it took is charged.
+    fn settle_charge(&self) {
+        let adapter = self.device.adapter();
+        adapter.watchdog().end(self.node);
+        adapter.loads().end(self.node);
+        let mut inner = self.inner.lock();
+        let first = inner
+            .flight
+            .cursor_front()
+            .peek_next()
+            .map(|peek| peek.arc().charged());
+        let begun = core::mem::replace(&mut inner.begun_ns, 0);
+        let expected = first.unwrap_or(0);
+        // One that was stopped before it began took nothing.
+        let taken = match begun {
+            0 => 0,
+            begun => clock::now_ns().saturating_sub(begun),
+        };
+        inner.meter.end(expected, taken);
+        inner.took_ns = taken;
+        drop(inner);
+        let client = self.device.client();
+        let _ = client.with_meter(self.node, |meter| meter.end(expected, taken));
+    }
+
     /// The memory of the first in flight is used no longer.
     fn stop_using(&self, outcome: Outcome) {
         let first = {
@@ -145,6 +170,7 @@ impl Context {
             self.progress.raise(first.id(), trace::Origin::Gpu);
         }
         Worker::kick(self.device.adapter().worker());
+        self.fall_back();
     }
 }
 
@@ -169,6 +195,7 @@ impl Completion for Context {
                 }
             });
         }
+        inner.begun_ns = clock::now_ns();
         drop(inner);
         Watchdog::begin(self.device.adapter().watchdog(), self.node, running);
     }
@@ -177,7 +204,7 @@ impl Completion for Context {
         let contents = buffer.contents_mut();
         let (kind, last) = (contents.kind, contents.cookie == LAST);
         if kind == Kind::Dma {
-            self.device.adapter().watchdog().end(self.node);
+            self.settle_charge();
         }
         if contents.cookie == CUT {
             self.go_on(buffer, outcome);

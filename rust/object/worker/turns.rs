@@ -9,10 +9,7 @@
 //!
 //! If its node cannot save contexts it has the node for itself until its last portion is there (DMA-3).
 
-use kernel::{
-    list::ListArc,
-    prelude::*, //
-};
+use kernel::list::ListArc;
 
 use crate::{
     object::{
@@ -36,21 +33,12 @@ struct Cut {
 /// Whose turn it is to be cut.
 pub(in crate::object) struct Turns {
     cut: Option<Cut>,
-    /// For each node, the worker's pass in which something for it had to stay.
-    blocked: KVec<u64>,
 }
 
 impl Turns {
     /// Begins with nobody.
-    ///
-    /// # Errors
-    ///
-    /// - `ENOMEM`: no memory.
-    pub(super) fn new(nodes: usize) -> Result<Self> {
-        Ok(Self {
-            cut: None,
-            blocked: KVec::from_elem(0, nodes, GFP_KERNEL)?,
-        })
+    pub(super) fn new() -> Self {
+        Self { cut: None }
     }
 
     /// Returns whether a submission has to stay behind the one that is cut.
@@ -104,17 +92,5 @@ impl Turns {
         self.cut
             .as_ref()
             .is_some_and(|cut| cut.number == submission.number() && cut.node.is_some())
-    }
-
-    /// Notes that something for `node` had to stay in the worker's pass `pass`.
-    pub(in crate::object) fn block_node(&mut self, node: NodeOrdinal, pass: u64) {
-        if let Some(blocked) = self.blocked.get_mut(node.index()) {
-            *blocked = pass;
-        }
-    }
-
-    /// Returns whether something for `node` had to stay in the worker's pass `pass`.
-    pub(in crate::object) fn is_node_blocked(&self, node: NodeOrdinal, pass: u64) -> bool {
-        self.blocked.get(node.index()) == Some(&pass)
     }
 }

@@ -215,6 +215,35 @@ mod tests {
         assert_eq!(outcome.pages, [Some(12), Some(0), None, None]);
     }
 
+    /// A resource that is bound anew at each cut goes from one end to the other, whatever is kept in
+    /// between. [DMA-23]
+    #[test]
+    fn large_resource_bound_anew_alternates() {
+        let anew = [
+            bind(1, 0, 1),
+            bind(0, 0, 0),
+            bind(0, 256, 0),
+            bind(2, 256, 2),
+        ];
+        let mut place = 0;
+        for turn in 0..6 {
+            // Beside what is kept there is room for 8 pages on one side and for 7 on the other.
+            let (kept, other) = if turn % 2 == 0 { (8, 9) } else { (7, 0) };
+            let items = [
+                item(7, Some(place)),
+                item(1, Some(kept)),
+                item(8, None),
+                item(1, None),
+            ];
+            let outcome = run(&anew, items, at(256, 2), None);
+            assert_eq!(outcome.portion, Ok((256, 1024, None)));
+            assert_eq!(outcome.pages[..2], [Some(other), Some(kept)]);
+            let fixed = [anew[0], anew[1], anew[3]];
+            assert_eq!(run(&fixed, items, at(256, 2), None).portion, Err(2));
+            place = other;
+        }
+    }
+
     #[test]
     fn another_slot_that_is_not_bound_anew_holds() {
         let patches = [

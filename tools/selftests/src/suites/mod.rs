@@ -38,6 +38,7 @@ pub mod make_resident;
 pub mod mapping;
 pub mod moves;
 pub mod node;
+pub mod node_sharing;
 pub mod offer;
 pub mod oversubscription;
 pub mod paging;
@@ -127,6 +128,7 @@ pub const ALL: &[&Suite] = &[
     &submission::SUITE,
     &splitting::SUITE,
     &slots::SUITE,
+    &node_sharing::SUITE,
     &recovery::SUITE,
     &synchronisation::SUITE,
     &engine::SUITE,
@@ -154,8 +156,10 @@ pub const ALL: &[&Suite] = &[
     &node::PHYSICAL_SUITE,
     &splitting::PHYSICAL_SUITE,
     &slots::PHYSICAL_SUITE,
+    &node_sharing::PHYSICAL_SUITE,
     &splitting::BACK_TO_BACK_SUITE,
     &slots::BACK_TO_BACK_SUITE,
+    &node_sharing::BACK_TO_BACK_SUITE,
 ];
 
 /// Suites that run only when they are asked for.
