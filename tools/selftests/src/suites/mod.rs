@@ -14,6 +14,7 @@ pub mod content;
 pub mod context;
 pub mod contiguous;
 pub mod cpu_access;
+pub mod cut_results;
 pub mod engine;
 pub mod events;
 pub mod eviction;
@@ -128,6 +129,7 @@ pub const ALL: &[&Suite] = &[
     &submission::SUITE,
     &splitting::SUITE,
     &slots::SUITE,
+    &cut_results::SUITE,
     &node_sharing::SUITE,
     &recovery::SUITE,
     &synchronisation::SUITE,
@@ -156,9 +158,11 @@ pub const ALL: &[&Suite] = &[
     &node::PHYSICAL_SUITE,
     &splitting::PHYSICAL_SUITE,
     &slots::PHYSICAL_SUITE,
+    &cut_results::PHYSICAL_SUITE,
     &node_sharing::PHYSICAL_SUITE,
     &splitting::BACK_TO_BACK_SUITE,
     &slots::BACK_TO_BACK_SUITE,
+    &cut_results::BACK_TO_BACK_SUITE,
     &node_sharing::BACK_TO_BACK_SUITE,
 ];
 
