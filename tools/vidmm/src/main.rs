@@ -7,6 +7,7 @@
 
 mod clients;
 mod demo;
+mod explain;
 mod failure;
 mod info;
 mod names;
@@ -43,6 +44,7 @@ enum Command {
     Info(info::Arguments),
     Top(top::Arguments),
     Demo(demo::Arguments),
+    Explain(explain::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
         Command::Info(command) => info::run(&arguments.device, &command),
         Command::Top(command) => top::run(&arguments.device, &command),
         Command::Demo(command) => demo::run(&arguments.device, &command),
+        Command::Explain(command) => explain::run(&arguments.device, &command),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
