@@ -4,6 +4,7 @@
 
 mod access;
 mod allocation;
+mod cuts;
 mod fills;
 mod floors;
 mod moves;
@@ -42,6 +43,7 @@ pub fn add_all(catalogue: &mut Catalogue, vidmm: &Vidmm, peers: &Peers) {
     offer::add(catalogue, vidmm, peers);
     residency::add(catalogue, vidmm, peers);
     submission::add(catalogue, vidmm, peers);
+    cuts::add(catalogue, vidmm);
     moves::add(catalogue, vidmm, peers);
     fills::add(catalogue, vidmm, peers);
 }

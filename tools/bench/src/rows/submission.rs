@@ -52,7 +52,7 @@ const SCHED_ONE: &str = "drm_sched one at a time";
 const S1: (u32, u32) = (1, 1);
 const S2: (u32, u32) = (16, 16);
 const S3: (u32, u32) = (256, 64);
-const S4: (u32, u32) = (4096, 64);
+pub(super) const S4: (u32, u32) = (4096, 64);
 const S5: (u32, u32) = (4096, 4096);
 
 /// Adds the rows.
@@ -98,7 +98,7 @@ pub fn add(catalogue: &mut Catalogue, vidmm: &Vidmm, peers: &Peers) {
 const RETIRED: &str = "submit and wait, one at a time";
 const RETIRED_QUEUED: &str = "submit queued, then wait, per submission";
 
-fn submitted((patches, references): (u32, u32)) -> String {
+pub(super) fn submitted((patches, references): (u32, u32)) -> String {
     format!("submit {patches}/{references}")
 }
 
