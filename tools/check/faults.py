@@ -28,6 +28,7 @@ ID = r"[A-Q]\d+"
 ANSWERS = ("tested", "design", "later")
 
 CLASSES = {
+    "B": "Command buffers, patch lists and the engine parser",
     "C": "Copying between user and kernel",
     "D": "Handles, ownership and object life",
     "E": "CPU mappings of allocations",

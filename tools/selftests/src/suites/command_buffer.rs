@@ -41,10 +41,10 @@ pub const SUITE: Suite = Suite {
     cases: crate::cases! {
         "[DMA-24]" command_size_rules_hold,
         "[DMA-24]" buffer_beyond_the_maximum_is_refused,
-        "[DMA-24]" bad_packets_are_refused,
-        "[DMA-24]" packet_cut_by_the_end_is_refused,
+        "[DMA-24] [B4]" bad_packets_are_refused,
+        "[DMA-24] [B5]" packet_cut_by_the_end_is_refused,
         "[DMA-24]" bad_points_are_refused,
-        "[DMA-24] [C2]" list_rewritten_during_the_call_is_never_trusted,
+        "[DMA-24] [C2] [B3]" list_rewritten_during_the_call_is_never_trusted,
         "" lists_can_be_reused_at_once,
         "" full_size_lists_are_accepted,
     },

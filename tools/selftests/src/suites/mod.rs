@@ -20,6 +20,7 @@ pub mod events;
 pub mod eviction;
 pub mod fairness;
 pub mod fault_injection;
+pub mod faults_commands;
 pub mod faults_copying;
 pub mod faults_fences;
 pub mod faults_handles;
@@ -143,6 +144,7 @@ pub const ALL: &[&Suite] = &[
     &placement_matrix::SUITE,
     &random_model::SUITE,
     &stress::SUITE,
+    &faults_commands::SUITE,
     &faults_copying::SUITE,
     &faults_handles::SUITE,
     &faults_mappings::SUITE,

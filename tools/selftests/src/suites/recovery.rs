@@ -43,6 +43,7 @@ pub const SUITE: Suite = Suite {
         "" limit_of_a_context_counts,
         "" limit_is_that_of_one_portion,
         "" context_without_limit_is_left_alone,
+        "[BCK-12]" work_that_ends_at_its_limit_ends_once,
         "" portion_that_hangs_behind_a_cut_frees_the_way,
     },
 };
@@ -297,6 +298,32 @@ fn context_without_limit_is_left_alone() {
     fixture.run(&context, &commands);
     let state = fixture.client.device_state(fixture.device);
     assert_eq!(state.state, abi::DEVICE_STATE_ACTIVE);
+}
+
+fn work_that_ends_at_its_limit_ends_once() {
+    let bystander = Bystander::new();
+    let mut hung = 0;
+    for round in 0..40_u64 {
+        let fixture = Fixture::new();
+        let context = limited(&fixture, 10);
+        let mut commands = Commands::new();
+        // The limit, the time until somebody looks, and the time to give way.
+        commands.spin(20_000_000 + 800_000 * round);
+        let id = commands.submit(&fixture.client, &context);
+        // Some are closed while the watchdog makes up its mind.
+        if round % 5 == 4 {
+            fixture.client.close(&[context.handle]);
+            continue;
+        }
+        clock::wait_until("it ends", || {
+            let state = fixture.client.device_state(fixture.device).state;
+            hung += u32::from(state == abi::DEVICE_STATE_HUNG);
+            let report = fixture.client.try_submission(context.handle, id);
+            report.map_or(true, |report| report.state == abi::SUBMIT_STATE_DONE)
+        });
+    }
+    assert!(hung > 0, "nothing was beyond its limit");
+    bystander.goes_on();
 }
 
 fn portion_that_hangs_behind_a_cut_frees_the_way() {

@@ -93,6 +93,8 @@ fn four_large_allocations_run_in_portions() {
     for piece in &pieces {
         assert_eq!(piece.mapping.read64(MIB as usize), piece.object);
     }
+    // Nobody was asked to give way.
+    assert_eq!(debugfs::stat("preemptions"), 0);
 }
 
 fn paging_runs_between_portions() {
