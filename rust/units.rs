@@ -97,6 +97,41 @@ impl Run {
     }
 }
 
+/// An address in a GPU virtual address space.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct GpuVirtualAddress(pub u64);
+
+impl GpuVirtualAddress {
+    /// Returns the address `bytes` further on.
+    pub const fn forward(self, bytes: u64) -> Self {
+        Self(self.0.wrapping_add(bytes))
+    }
+}
+
+/// The page of a leaf entry of a page table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PageSize {
+    /// 4 KiB.
+    Small,
+    /// 64 KiB.
+    Large,
+}
+
+impl PageSize {
+    /// Returns how many bits of an address it leaves to the offset in the page.
+    pub const fn shift(self) -> u32 {
+        match self {
+            PageSize::Small => 12,
+            PageSize::Large => 16,
+        }
+    }
+
+    /// Returns its length.
+    pub const fn bytes(self) -> u64 {
+        1 << self.shift()
+    }
+}
+
 /// A value of a monitored fence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FenceValue(pub u64);

@@ -11,6 +11,11 @@ use kernel::{
     prelude::*, //
 };
 
+use core::ops::{
+    Range,
+    RangeInclusive, //
+};
+
 use crate::units::{
     NodeOrdinal,
     SegmentId, //
@@ -271,4 +276,15 @@ pub(crate) struct Translation {
     pub(crate) scratch_bytes: u64,
     /// Bytes the backend keeps for itself in the space of the paging process (VA-3).
     pub(crate) reserved_bytes: u64,
+    /// The addresses that clients can use.
+    pub(crate) addresses: Range<u64>,
+    /// How many entries a root can have: powers of two from the first to the last number. Both are
+    /// the same unless the root can grow (VA-13).
+    pub(crate) root_entries: RangeInclusive<u32>,
+    /// Whether page tables have zero entries (VA-16).
+    pub(crate) zero_pages: bool,
+    /// Whether translation caches hold invalid translations until they are flushed (PAG-20).
+    pub(crate) holds_invalid: bool,
+    /// The bits of driver protection that entries keep.
+    pub(crate) driver_bits: u64,
 }

@@ -20,6 +20,7 @@ pub(crate) mod buffer;
 pub(crate) mod capabilities;
 pub(crate) mod operation;
 pub(crate) mod packet;
+pub(crate) mod page_table;
 pub(crate) mod software;
 
 #[cfg(CONFIG_KUNIT)]
@@ -64,6 +65,7 @@ pub(crate) use self::{
         Operation,
         Progress, //
     }, //
+    page_table::Root,
 };
 
 /// Something that executes paging operations and client commands.
@@ -85,6 +87,10 @@ pub(crate) trait Backend: Send + Sync {
     /// - `EINVAL`: no such node.
     /// - `ENOMEM`: no memory.
     fn create_context(&self, description: ContextDescription) -> Result<Arc<dyn EngineContext>>;
+
+    /// Tells the root of the address space in which a context works from now on (VA-12). The context
+    /// does not run meanwhile. Before the first root every virtual address faults.
+    fn set_root(&self, context: &dyn EngineContext, root: Root);
 
     /// Takes note that a context is destroyed. Buffers that still refer to it keep it alive.
     fn destroy_context(&self, context: &dyn EngineContext);

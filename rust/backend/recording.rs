@@ -27,11 +27,9 @@ use core::any::Any;
 
 use super::{
     address,
-    operation::{
-        total,
-        Name, //
-    },
+    operation::Name,
     packet,
+    page_table::Entry,
     software,
     Backend,
     Buffer,
@@ -50,6 +48,7 @@ use super::{
     Outcome,
     Patched,
     Progress,
+    Root,
     Statistics,
     Stop,
     Unparsed,
@@ -59,6 +58,7 @@ use super::{
 use crate::{
     abstractions::params::Parameters,
     units::{
+        GpuVirtualAddress,
         NodeOrdinal,
         Place,
         Run,
@@ -96,6 +96,13 @@ pub(crate) enum Recorded {
         /// The page of the window.
         window: u32,
     },
+    /// A context was told its root.
+    Root {
+        /// The number of the context.
+        context: u64,
+        /// The root.
+        root: Root,
+    },
     /// A buffer was submitted.
     Submitted {
         /// To which node.
@@ -122,25 +129,70 @@ pub(crate) struct RecordedOperation {
     pub(crate) bytes: u64,
     /// The pattern of Fill.
     pub(crate) pattern: u32,
+    /// The first address: filled, written, mapped or flushed.
+    pub(crate) address: Option<GpuVirtualAddress>,
+    /// The entries of UpdatePageTable.
+    pub(crate) entries: u64,
 }
 
 impl RecordedOperation {
     /// Returns `operation` in words.
     fn new(operation: &Operation<'_>) -> Self {
         let first = |runs: &[Run]| runs.first().map(|run| run.place);
-        let (to, from, bytes, pattern) = match *operation {
-            Operation::Fill { pattern, to } => (first(to), None, total(to), pattern),
-            Operation::Transfer { from, to } => (first(to), first(from), total(to), 0),
-            Operation::Discard { what } => (None, first(what), total(what), 0),
-            Operation::MapAperture { at, pages } => (Some(at), first(pages), total(pages), 0),
-            Operation::UnmapAperture { at, bytes } => (Some(at), None, bytes, 0),
-        };
-        Self {
+        let recorded = Self {
             name: operation.name(),
-            to,
-            from,
-            bytes,
-            pattern,
+            to: None,
+            from: None,
+            bytes: operation.bytes(),
+            pattern: 0,
+            address: None,
+            entries: 0,
+        };
+        match *operation {
+            Operation::Fill { pattern, to } => Self {
+                to: first(to),
+                pattern,
+                ..recorded
+            },
+            Operation::Transfer { from, to } => Self {
+                to: first(to),
+                from: first(from),
+                ..recorded
+            },
+            Operation::Discard { what } => Self {
+                from: first(what),
+                ..recorded
+            },
+            Operation::MapAperture { at, pages } => Self {
+                to: Some(at),
+                from: first(pages),
+                ..recorded
+            },
+            Operation::UnmapAperture { at, .. } => Self {
+                to: Some(at),
+                ..recorded
+            },
+            Operation::FillVirtual { pattern, to, .. } => Self {
+                address: Some(to),
+                pattern,
+                ..recorded
+            },
+            Operation::TransferVirtual { to, .. } => Self {
+                address: Some(to),
+                ..recorded
+            },
+            Operation::UpdatePageTable(update) => Self {
+                from: Some(update.table.place.forward(u64::from(update.first) * 8)),
+                to: update.entry(0).and_then(Entry::place),
+                address: Some(update.address),
+                entries: update.count(),
+                ..recorded
+            },
+            Operation::FlushTlb { root, range } => Self {
+                from: Some(root),
+                address: Some(range.start),
+                ..recorded
+            },
         }
     }
 }
@@ -280,6 +332,11 @@ impl Backend for Recorder {
         Ok(Arc::new(context, description.charge.heap())?)
     }
 
+    fn set_root(&self, context: &dyn EngineContext, root: Root) {
+        let context = context.number();
+        self.state.lock().record(Recorded::Root { context, root });
+    }
+
     fn destroy_context(&self, _context: &dyn EngineContext) {}
 
     fn parse(
@@ -313,10 +370,21 @@ impl Backend for Recorder {
         }
         let before = progress.0;
         let built = software::paging::build(commands, operation, progress);
-        let bytes = progress.0 - before;
-        if bytes > 0 {
-            let operation = RecordedOperation::new(operation);
-            state.record(Recorded::Built(RecordedOperation { bytes, ..operation }));
+        if progress.0 > before {
+            let part = progress.0 - before;
+            let whole = RecordedOperation::new(operation);
+            state.record(Recorded::Built(match operation {
+                Operation::UpdatePageTable(update) => RecordedOperation {
+                    bytes: part * update.span(),
+                    entries: part,
+                    ..whole
+                },
+                Operation::FlushTlb { .. } => whole,
+                _ => RecordedOperation {
+                    bytes: part,
+                    ..whole
+                },
+            }));
         }
         built
     }

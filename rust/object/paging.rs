@@ -51,6 +51,13 @@ use crate::{
         },
     },
     backend::{
+        page_table::{
+            Entries,
+            Entry,
+            Phase,
+            Update,
+            ENTRY_BYTES, //
+        },
         Backend,
         Buffer,
         Completion,
@@ -74,6 +81,7 @@ use crate::{
         worker::Worker, //
     },
     units::{
+        GpuVirtualAddress,
         NodeOrdinal,
         Place,
         Run, //
@@ -88,6 +96,8 @@ use chopped::Chopped;
 const BUFFERS: usize = 16;
 /// Signals made at registration.
 const SIGNALS: usize = 64;
+/// The segment of places that are addresses, in the trace.
+const VIRTUAL: u32 = 255;
 /// Runs of one list of an operation. Longer lists become several operations.
 const RUNS: usize = 256;
 
@@ -314,6 +324,10 @@ impl Completion for Line {
 /// What the trace says of an operation beyond its places.
 #[derive(Clone, Copy)]
 pub(super) struct Reason {
+    /// The address space whose tables are changed, flushed or gone through; 0 without addresses.
+    pub(super) space: u64,
+    /// The process it belongs to; 0 likewise.
+    pub(super) process: u64,
     /// The allocation whose pages are meant.
     pub(super) allocation: u64,
     /// Why.
@@ -447,7 +461,7 @@ impl Builder {
     /// Encodes an operation, into as many buffers as it takes.
     fn build(&mut self, line: &Arc<Line>, operation: &Operation<'_>, why: Reason) {
         if line.node.is_none() {
-            self.announce(line, operation, 0..operation.bytes(), why);
+            self.announce(line, operation, 0..operation.steps(), why);
             if line.backend.execute(operation).is_err() {
                 pr_err!("operation {} failed\n", operation.name().as_str());
             }
@@ -481,47 +495,97 @@ impl Builder {
             Some(_) => self.number,
             None => 0,
         };
-        let (before, bytes) = (part.start, part.end - part.start);
         let sequence = self.next;
         self.next += 1;
-        let (source, target) = match *operation {
-            Operation::Fill { to, .. } => (None, at(to, before)),
-            Operation::Transfer { from, to } => (at(from, before), at(to, before)),
-            Operation::Discard { what } => (at(what, before), None),
-            Operation::MapAperture { at: place, pages } => {
-                (at(pages, before), Some(place.forward(before)))
-            }
-            Operation::UnmapAperture { at: place, .. } => {
-                (at(&self.from, before), Some(place.forward(before)))
-            }
-        };
-        if let (Operation::Transfer { .. }, Some(from), Some(to)) = (operation, source, target) {
-            line.statistics
-                .transferred(Direction::between(from, to), bytes);
-        }
-        trace::paging_op(|| trace::PagingOp {
+        let event = trace::PagingOp {
             sequence,
             buffer,
-            operation: word(operation),
-            space: 0,
-            process: 0,
+            space: why.space,
+            process: why.process,
             allocation: why.allocation,
-            source: source.map_or(trace::Place::NONE, Into::into),
-            destination: target.map_or(trace::Place::NONE, Into::into),
-            address: 0,
-            bytes,
+            cause: why.cause,
+            ..self.describe(operation, part)
+        };
+        if let Operation::Transfer { from, to } = operation {
+            if let (Some(from), Some(to)) = (at(from, 0), at(to, 0)) {
+                line.statistics
+                    .transferred(Direction::between(from, to), event.bytes);
+            }
+        }
+        trace::paging_op(|| trace::PagingOp {
             mode: if buffer == 0 {
                 trace::Mode::CpuVirtual
             } else {
-                trace::Mode::None
+                event.mode
             },
-            cause: why.cause,
+            ..event
+        });
+    }
+
+    /// Returns what the trace says of a part of an operation, in its steps, whoever it is for.
+    fn describe(&self, operation: &Operation<'_>, part: Range<u64>) -> trace::PagingOp {
+        let (before, steps) = (part.start, part.end - part.start);
+        let none = trace::PagingOp {
+            sequence: 0,
+            buffer: 0,
+            operation: word(operation),
+            space: 0,
+            process: 0,
+            allocation: 0,
+            source: trace::Place::NONE,
+            destination: trace::Place::NONE,
+            address: 0,
+            bytes: steps,
+            mode: trace::Mode::None,
+            cause: trace::Cause::None,
             level: 0,
             count: 0,
             protection: 0,
             driver: 0,
             flags: 0,
-        });
+        };
+        let physical = |place: Option<Place>| place.map_or(trace::Place::NONE, Into::into);
+        let virtually = |address: GpuVirtualAddress| trace::Place::new(VIRTUAL, address.0);
+        match *operation {
+            Operation::Fill { to, .. } => trace::PagingOp {
+                destination: physical(at(to, before)),
+                ..none
+            },
+            Operation::Transfer { from, to } => trace::PagingOp {
+                source: physical(at(from, before)),
+                destination: physical(at(to, before)),
+                ..none
+            },
+            Operation::Discard { what } => trace::PagingOp {
+                source: physical(at(what, before)),
+                ..none
+            },
+            Operation::FillVirtual { to, .. } => trace::PagingOp {
+                destination: virtually(to),
+                ..none
+            },
+            Operation::TransferVirtual { from, to, .. } => trace::PagingOp {
+                source: virtually(from),
+                destination: virtually(to),
+                ..none
+            },
+            Operation::UpdatePageTable(update) => describe_update(&update, before, steps, none),
+            Operation::FlushTlb { range, .. } => trace::PagingOp {
+                address: range.start.0,
+                bytes: range.bytes(),
+                ..none
+            },
+            Operation::MapAperture { at: place, pages } => trace::PagingOp {
+                source: physical(at(pages, before)),
+                destination: place.forward(before).into(),
+                ..none
+            },
+            Operation::UnmapAperture { at: place, .. } => trace::PagingOp {
+                source: physical(at(&self.from, before)),
+                destination: place.forward(before).into(),
+                ..none
+            },
+        }
     }
 
     /// Sends what is built to the paging node.
@@ -564,11 +628,53 @@ fn at(runs: &[Run], offset: u64) -> Option<Place> {
     None
 }
 
+/// Returns what the trace says of `steps` entries of an update, after `before`.
+fn describe_update(
+    update: &Update<'_>,
+    before: u64,
+    steps: u64,
+    none: trace::PagingOp,
+) -> trace::PagingOp {
+    let entry = update.entry(before);
+    let place = entry.and_then(Entry::place);
+    let rights = entry.map(Entry::rights).unwrap_or_default();
+    let repeated = match update.entries {
+        Entries::Repeat { .. } => trace::UPDATE_REPEATED,
+        _ => 0,
+    };
+    let phase = match update.phase {
+        Phase::Initialise => trace::UPDATE_INITIALISES,
+        Phase::Normal => 0,
+        Phase::Leaving => trace::UPDATE_LEAVES,
+    };
+    let index = before.saturating_add(update.first.into());
+    trace::PagingOp {
+        source: update.table.place.forward(index * ENTRY_BYTES).into(),
+        destination: place.map_or(trace::Place::NOWHERE, Into::into),
+        address: update.address.forward(before * update.span()).0,
+        bytes: steps * update.span(),
+        mode: match update.table.window {
+            Some(_) => trace::Mode::GpuVirtual,
+            None => trace::Mode::GpuPhysical,
+        },
+        level: update.level,
+        count: steps,
+        protection: rights.protection(),
+        driver: rights.driver,
+        flags: repeated | phase,
+        ..none
+    }
+}
+
 fn word(operation: &Operation<'_>) -> trace::Operation {
     match operation {
         Operation::Fill { .. } => trace::Operation::Fill,
         Operation::Transfer { .. } => trace::Operation::Transfer,
         Operation::Discard { .. } => trace::Operation::Discard,
+        Operation::FillVirtual { .. } => trace::Operation::FillVirtual,
+        Operation::TransferVirtual { .. } => trace::Operation::TransferVirtual,
+        Operation::UpdatePageTable(_) => trace::Operation::UpdatePageTable,
+        Operation::FlushTlb { .. } => trace::Operation::FlushTlb,
         Operation::MapAperture { .. } => trace::Operation::MapAperture,
         Operation::UnmapAperture { .. } => trace::Operation::UnmapAperture,
     }

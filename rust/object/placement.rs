@@ -485,6 +485,8 @@ impl Mover<'_> {
 
     fn why(&self, allocation: &Allocation) -> Reason {
         Reason {
+            space: 0,
+            process: 0,
             allocation: allocation.object_id(),
             cause: self.cause,
         }

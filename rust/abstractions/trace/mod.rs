@@ -72,6 +72,13 @@ impl From<units::Place> for Place {
 /// Flag of [`trim`]: down to the budget.
 pub const TRIM_TO_BUDGET: u32 = 1 << 2;
 
+/// Flag of [`paging_op`]: one entry is written again and again.
+pub const UPDATE_REPEATED: u32 = 1 << 0;
+/// Flag of [`paging_op`]: the first entries of a table.
+pub const UPDATE_INITIALISES: u32 = 1 << 1;
+/// Flag of [`paging_op`]: the table is about to leave.
+pub const UPDATE_LEAVES: u32 = 1 << 2;
+
 /// A node number that prints as -1.
 pub const NO_NODE: u32 = u32::MAX;
 

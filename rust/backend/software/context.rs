@@ -19,7 +19,8 @@ use core::any::Any;
 use crate::{
     backend::{
         ContextDescription,
-        EngineContext, //
+        EngineContext,
+        Root, //
     },
     uapi::abi::engine as abi, //
 };
@@ -37,6 +38,11 @@ pub(super) struct Context {
     description: ContextDescription,
     /// Whether its buffers shall end.
     stopped: Atomic<bool>,
+    /// The root of its address space.
+    ///
+    /// Leaf lock.
+    #[pin]
+    root: SpinLock<Option<Root>>,
     /// Registers, while no portion of it runs.
     ///
     /// Leaf lock.
@@ -50,6 +56,7 @@ impl Context {
         pin_init!(Self {
             description,
             stopped: Atomic::new(false),
+            root <- new_spinlock!(None, "vidmm::Context::root"),
             registers <- new_spinlock!([0; abi::REGISTERS], "vidmm::Context::registers"),
         })
     }
@@ -57,6 +64,16 @@ impl Context {
     /// Returns whether its buffers shall end.
     pub(super) fn is_stopped(&self) -> bool {
         self.stopped.load(Relaxed)
+    }
+
+    /// Returns the root of its address space, if it has one.
+    pub(super) fn root(&self) -> Option<Root> {
+        *self.root.lock()
+    }
+
+    /// Lets it work in the address space below `root`.
+    pub(super) fn set_root(&self, root: Root) {
+        *self.root.lock() = Some(root);
     }
 
     /// Returns the registers as the last portion left them.

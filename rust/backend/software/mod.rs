@@ -19,6 +19,7 @@ mod host_aperture;
 mod interruption;
 mod memory;
 mod node;
+mod page_table;
 pub(super) mod paging;
 mod random;
 mod raster;
@@ -69,6 +70,7 @@ use super::{
     Outcome,
     Patched,
     Progress,
+    Root,
     Statistics,
     Stop,
     Unparsed,
@@ -219,6 +221,13 @@ impl Backend for Engine {
         let context = Arc::pin_init(Context::new(description), description.charge.heap())?;
         trace_call(trace::Call::CreateContext, description.process, 0);
         Ok(context)
+    }
+
+    fn set_root(&self, context: &dyn EngineContext, root: Root) {
+        if let Some(context) = context.as_any().downcast_ref::<Context>() {
+            context.set_root(root);
+        }
+        trace_call(trace::Call::SetRoot, context.process(), 0);
     }
 
     fn destroy_context(&self, context: &dyn EngineContext) {

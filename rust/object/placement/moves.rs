@@ -186,6 +186,8 @@ impl Mover<'_> {
         let usage = allocation.device().client().usage();
         let size = allocation.size();
         let why = Reason {
+            space: 0,
+            process: 0,
             allocation: allocation.object_id(),
             cause,
         };
@@ -266,6 +268,8 @@ impl Mover<'_> {
         }
         self.adapter.unmap(allocation, &mut residence);
         let why = Reason {
+            space: 0,
+            process: 0,
             allocation: allocation.object_id(),
             cause,
         };
@@ -332,6 +336,8 @@ impl Mover<'_> {
         let size = allocation.size();
         let cause = trace::Cause::Discard;
         let why = Reason {
+            space: 0,
+            process: 0,
             allocation: allocation.object_id(),
             cause,
         };

@@ -16,7 +16,10 @@ mod tests;
 use kernel::prelude::*;
 
 use self::profile::Profile;
-use super::paging::SMALLEST_BUFFER;
+use super::{
+    page_table,
+    paging::SMALLEST_BUFFER, //
+};
 use crate::{
     abstractions::params::Parameters,
     backend::capabilities::{
@@ -52,6 +55,21 @@ const PICTURE: PictureLimits = PictureLimits {
 /// The largest paging buffer.
 const LARGEST_PAGING_BUFFER: u64 = 1 << 20;
 
+/// The first address that clients can use.
+const FIRST_ADDRESS: u64 = 64 << 10;
+
+/// The end of the space of a root of two levels at its largest.
+const END_OF_TWO_LEVELS: u64 = 32 << 30;
+
+/// The end of the space of four levels.
+const END_OF_FOUR_LEVELS: u64 = 256 << 40;
+
+/// How many translations a node remembers.
+const TLB_ENTRIES: u32 = 1024;
+
+/// The most that it can be told to remember.
+const MOST_TLB_ENTRIES: u32 = 1 << 20;
+
 /// The smallest scratch area: a source and a destination of one large page each.
 const SMALLEST_SCRATCH: u64 = 2 * 64 * 1024;
 
@@ -63,6 +81,8 @@ pub(super) struct Configuration {
     pub(super) seed: u64,
     /// Longest waiting time before a packet.
     pub(super) delay_us: u32,
+    /// How many translations each node remembers.
+    pub(super) tlb_entries: u32,
     /// Whether accesses are checked against what portions were given, and memory is poisoned.
     pub(super) self_check: SelfCheck,
 }
@@ -108,6 +128,7 @@ impl Configuration {
             },
             seed: parameters.seed.unwrap_or(0),
             delay_us: parameters.delay_us.unwrap_or(0),
+            tlb_entries: tlb_entries(parameters)?,
             self_check,
         })
     }
@@ -181,16 +202,22 @@ fn translation(
             _ => Err(EINVAL),
         }
     };
-    if parameters.tlb_entries == Some(0) {
-        return Err(EINVAL);
-    }
     let scratch_bytes = parameters.scratch.unwrap_or(profile.scratch);
     let reserved_bytes = parameters.reserve_va.unwrap_or(0);
     let small = scratch_bytes < SMALLEST_SCRATCH && update_mode != UpdateMode::CpuVirtual;
     if small || scratch_bytes % PAGE_BYTES != 0 || reserved_bytes % PAGE_BYTES != 0 {
         return Err(EINVAL);
     }
+    let (addresses, root_entries) = match levels {
+        2 => (FIRST_ADDRESS..END_OF_TWO_LEVELS, page_table::RESIZABLE_ROOT),
+        _ => (FIRST_ADDRESS..END_OF_FOUR_LEVELS, page_table::FIXED_ROOT),
+    };
     Ok(Some(Translation {
+        addresses,
+        root_entries,
+        zero_pages: parameters.zero_pages.unwrap_or(true),
+        holds_invalid: parameters.tlb_holds_invalid.unwrap_or(true),
+        driver_bits: page_table::DRIVER_BITS,
         levels,
         update_mode,
         client_tables: table(parameters.client_tables)?,
@@ -198,6 +225,14 @@ fn translation(
         scratch_bytes,
         reserved_bytes,
     }))
+}
+
+/// Returns how many translations a node remembers.
+fn tlb_entries(parameters: &Parameters) -> Result<u32> {
+    match parameters.tlb_entries.unwrap_or(TLB_ENTRIES) {
+        0 => Err(EINVAL),
+        entries => at_most(entries, MOST_TLB_ENTRIES),
+    }
 }
 
 /// Returns the nodes; one that works with virtual addresses needs an MMU (BCK-6).

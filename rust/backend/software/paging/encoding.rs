@@ -19,10 +19,18 @@ use crate::{
             Operation,
             Progress, //
         },
+        page_table::{
+            Entries,
+            Entry,
+            Phase,
+            Update, //
+        },
+        software::page_table,
         Commands, //
     },
     uapi::abi::engine as abi,
     units::{
+        PageSize,
         Place,
         Run, //
     }, //
@@ -34,6 +42,14 @@ const FILL: u32 = 0x40;
 const TRANSFER: u32 = 0x41;
 /// Opcode of Discard: 0, number of runs, 0; runs.
 const DISCARD: u32 = 0x42;
+/// Opcode of FillVirtual: pattern; address, bytes.
+const FILL_VIRTUAL: u32 = 0x43;
+/// Opcode of TransferVirtual: 0; destination, source, bytes.
+const TRANSFER_VIRTUAL: u32 = 0x44;
+/// Opcode of UpdatePageTable: level and flags, count, first index; table, address, root; entries.
+const UPDATE_PAGE_TABLE: u32 = 0x45;
+/// Opcode of FlushTLB: 0; root, start, end.
+const FLUSH_TLB: u32 = 0x46;
 /// Opcode of MapAperture: 0, number of runs, 0, place in the aperture; runs of system memory.
 const MAP_APERTURE: u32 = 0x48;
 /// Opcode of UnmapAperture: 0, place in the aperture, bytes.
@@ -45,8 +61,33 @@ const LIST_DWORDS: usize = 4;
 const MAP_DWORDS: usize = 6;
 /// Dwords of UnmapAperture.
 const UNMAP_DWORDS: usize = 6;
+/// Dwords of FillVirtual.
+const FILL_VIRTUAL_DWORDS: usize = 6;
+/// Dwords of TransferVirtual.
+const TRANSFER_VIRTUAL_DWORDS: usize = 8;
+/// Dwords in front of the entries of UpdatePageTable.
+const UPDATE_DWORDS: usize = 10;
+/// Dwords of FlushTLB.
+const FLUSH_DWORDS: usize = 8;
+/// Dwords of one entry of a page table.
+const ENTRY_DWORDS: usize = 2;
 /// Dwords of one run.
 const RUN_DWORDS: usize = 4;
+
+/// UpdatePageTable: the level.
+const UPDATE_LEVEL: u32 = 0xff;
+/// UpdatePageTable: one entry for all.
+const UPDATE_REPEAT: u32 = 1 << 8;
+/// UpdatePageTable: one entry, each further one names the page behind.
+const UPDATE_RUN: u32 = 1 << 9;
+/// UpdatePageTable: the table is new.
+const UPDATE_INITIALISE: u32 = 1 << 10;
+/// UpdatePageTable: the table is about to leave.
+const UPDATE_LEAVING: u32 = 1 << 11;
+/// UpdatePageTable: the table is named by its place.
+const UPDATE_PLACE: u32 = 1 << 12;
+/// UpdatePageTable: pages of the leaf are large.
+const UPDATE_LARGE: u32 = 1 << 13;
 
 /// The smallest paging buffer in which every operation makes progress.
 pub(in crate::backend::software) const SMALLEST_BUFFER: usize = 4 * (LIST_DWORDS + 2 * RUN_DWORDS);
@@ -57,21 +98,35 @@ pub(in crate::backend) fn build(
     operation: &Operation<'_>,
     progress: &mut Progress,
 ) -> Result<(), Full> {
-    let left = operation.bytes().saturating_sub(progress.0);
+    let left = operation.steps().saturating_sub(progress.0);
     if left == 0 {
         return Ok(());
     }
     let room = commands.room().min(abi::PACKET_DWORDS_MAX);
     let done = progress.0;
-    let bytes = match *operation {
+    let built = match *operation {
         Operation::Fill { pattern, to } => build_list(commands, FILL, pattern, to, done, room)?,
         Operation::Discard { what } => build_list(commands, DISCARD, 0, what, done, room)?,
         Operation::Transfer { from, to } => build_transfer(commands, from, to, done, room)?,
+        Operation::FillVirtual { pattern, to, bytes } => {
+            build_fixed(commands, room, FILL_VIRTUAL, pattern, [to.0, bytes])?;
+            bytes
+        }
+        Operation::TransferVirtual { from, to, bytes } => {
+            build_fixed(commands, room, TRANSFER_VIRTUAL, 0, [to.0, from.0, bytes])?;
+            bytes
+        }
+        Operation::UpdatePageTable(update) => build_update(commands, &update, done, room)?,
+        Operation::FlushTlb { root, range } => {
+            let operands = [address(root), range.start.0, range.end.0];
+            build_fixed(commands, room, FLUSH_TLB, 0, operands)?;
+            1
+        }
         Operation::MapAperture { at, pages } => build_map(commands, at, pages, done, room)?,
         Operation::UnmapAperture { at, bytes } => build_unmap(commands, at, bytes, room)?,
     };
-    progress.0 = done.saturating_add(bytes);
-    if bytes < left {
+    progress.0 = done.saturating_add(built);
+    if built < left {
         Err(Full)
     } else {
         Ok(())
@@ -188,6 +243,92 @@ fn build_unmap(commands: &mut Commands, at: Place, bytes: u64, room: usize) -> R
     push_place(commands, at)?;
     commands.push64(bytes)?;
     Ok(bytes)
+}
+
+/// Appends a packet whose operands behind the first are a fixed number of 64-bit values.
+fn build_fixed<const N: usize>(
+    commands: &mut Commands,
+    room: usize,
+    opcode: u32,
+    first: u32,
+    operands: [u64; N],
+) -> Result<(), Full> {
+    let dwords = 2 + 2 * N;
+    if room < dwords {
+        return Err(Full);
+    }
+    header(commands, opcode, dwords)?;
+    commands.push(first)?;
+    operands
+        .into_iter()
+        .try_for_each(|operand| commands.push64(operand))
+}
+
+/// Appends UpdatePageTable; returns the entries covered. Entries that follow from the first one take
+/// no room of their own.
+fn build_update(
+    commands: &mut Commands,
+    update: &Update<'_>,
+    done: u64,
+    room: usize,
+) -> Result<u64, Full> {
+    let left = update.count().saturating_sub(done);
+    let (pattern, count, listed) = match update.entries {
+        Entries::Repeat { .. } => (UPDATE_REPEAT, left, 1),
+        Entries::Pages { runs, .. } if is_adjacent(runs) => (UPDATE_RUN, left, 1),
+        Entries::Pages { .. } | Entries::Each(_) => {
+            // CAST: `usize` has 64 bits wherever this driver runs.
+            let fitting = (room.saturating_sub(UPDATE_DWORDS) / ENTRY_DWORDS) as u64;
+            (0, left.min(fitting), left.min(fitting))
+        }
+    };
+    // CAST: at most the length of a packet.
+    let dwords = UPDATE_DWORDS + listed as usize * ENTRY_DWORDS;
+    if count == 0 || room < dwords {
+        return Err(Full);
+    }
+    header(commands, UPDATE_PAGE_TABLE, dwords)?;
+    commands.push(pattern | update_flags(update))?;
+    // CAST: no table has so many entries.
+    commands.push(count as u32)?;
+    // CAST: as above.
+    commands.push(update.first.wrapping_add(done as u32))?;
+    commands.push64(match update.table.window {
+        Some(window) => window.0,
+        None => address(update.table.place),
+    })?;
+    commands.push64(update.address.forward(done.saturating_mul(update.span())).0)?;
+    push_place(commands, update.root)?;
+    for index in done..done.saturating_add(listed) {
+        let entry = update.entry(index).unwrap_or(Entry::Invalid);
+        commands.push64(page_table::encode(entry))?;
+    }
+    Ok(count)
+}
+
+/// Returns whether each of the runs begins where the one before it ends.
+fn is_adjacent(runs: &[Run]) -> bool {
+    runs.iter()
+        .zip(runs.iter().skip(1))
+        .all(|(run, next)| run.place.forward(run.bytes) == next.place)
+}
+
+/// Returns level and flags of a packet that carries `update`.
+fn update_flags(update: &Update<'_>) -> u32 {
+    let phase = match update.phase {
+        Phase::Initialise => UPDATE_INITIALISE,
+        Phase::Normal => 0,
+        Phase::Leaving => UPDATE_LEAVING,
+    };
+    let table = match update.table.window {
+        Some(_) => 0,
+        None => UPDATE_PLACE,
+    };
+    let page = match update.page {
+        PageSize::Small => 0,
+        PageSize::Large => UPDATE_LARGE,
+    };
+    update.level & UPDATE_LEVEL | phase | table | page
 }
 
 /// Returns the runs that cover `bytes` bytes, or as many as there are, after `skip` bytes.

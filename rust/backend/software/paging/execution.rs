@@ -116,6 +116,10 @@ impl<P: Fn() -> Result<(), Stopped>> Executor<'_, P> {
                 self.transfer(to.iter().copied(), from.iter().copied())
             }
             Operation::Discard { what } => self.discard(what.iter().copied()),
+            Operation::FillVirtual { .. }
+            | Operation::TransferVirtual { .. }
+            | Operation::UpdatePageTable(_)
+            | Operation::FlushTlb { .. } => Err(Halt::Wrong),
             Operation::MapAperture { at, pages } => self.map(at, pages.iter().copied()),
             Operation::UnmapAperture { at, bytes } => self.unmap(at, bytes),
         }
