@@ -15,6 +15,7 @@
 //! | [`placement`] | which pages; which segments in which order |
 //! | [`eviction`] | who leaves |
 //! | [`host_aperture`] | who has the pages of a CPU window, who gives one up |
+//! | [`page_table`] | which tables and entries translate a range |
 //! | [`budget`] | how much each user of a segment group may keep |
 //! | [`picture`] | how the picture of a primary lies in its memory |
 //! | [`residency`] | could all of this be in memory at once |
@@ -44,6 +45,7 @@ pub mod eviction;
 mod free_runs;
 pub mod heap_sort;
 pub mod host_aperture;
+pub mod page_table;
 mod patch_list;
 pub mod patching;
 pub mod picture;
