@@ -24,11 +24,16 @@ use core::ops::Range;
 
 use super::{
     operation::Full,
-    EngineContext, //
+    EngineContext,
+    Fault, //
 };
 use crate::{
     abstractions::pages::Charge,
-    units::Run, //
+    units::{
+        GpuVirtualAddress,
+        Place,
+        Run, //
+    }, //
 };
 
 /// One thing for a node to do.
@@ -116,6 +121,11 @@ pub(crate) struct Contents {
     pub(crate) commands: Commands,
     /// The part of the commands that runs, in dwords (BCK-4): whole packets.
     pub(crate) portion: Range<usize>,
+    /// Commands that the node fetches from the space of the context and runs instead (DMA-29).
+    pub(crate) fetch: Option<Fetch>,
+    /// The root of that space, if the buffer uses virtual addresses: the same that the context was
+    /// told (BCK-8).
+    pub(crate) root: Option<Place>,
     /// Memory the portion was given, for the self-check: each access lies inside one of these
     /// runs. Empty means that nothing is checked. Kernel packets are not checked.
     pub(crate) grants: KVVec<Run>,
@@ -132,6 +142,8 @@ impl Contents {
             context: None,
             completion: None,
             portion: 0..commands.used(),
+            fetch: None,
+            root: None,
             commands,
             grants: KVVec::new(),
             fence: 0,
@@ -146,6 +158,8 @@ impl Contents {
         self.completion = None;
         self.commands.clear();
         self.portion = 0..0;
+        self.fetch = None;
+        self.root = None;
         self.grants.clear();
         self.cookie = 0;
         self.fence = 0;
@@ -155,6 +169,15 @@ impl Contents {
     pub(crate) fn whole(&mut self) {
         self.portion = 0..self.commands.used();
     }
+}
+
+/// Commands in an address space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fetch {
+    /// Where they begin; a multiple of 8.
+    pub(crate) address: GpuVirtualAddress,
+    /// How long they are, a multiple of 8.
+    pub(crate) bytes: u32,
 }
 
 /// Commands in memory of the kernel: room that is fixed at the start, and a used part.
@@ -227,6 +250,14 @@ pub(crate) enum Outcome {
     Error {
         /// Byte offset of the packet in the buffer.
         offset: u32,
+    },
+    /// A packet, or the fetch of one, met an address that it could not access; the ones before it are
+    /// complete, and so are its own earlier pieces (VA-21).
+    Fault {
+        /// Byte offset of the packet in the buffer.
+        offset: u32,
+        /// The access.
+        fault: Fault,
     },
 }
 

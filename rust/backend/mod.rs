@@ -45,6 +45,7 @@ use crate::{
         trace, //
     },
     units::{
+        GpuVirtualAddress,
         NodeOrdinal,
         Place,
         SegmentId, //
@@ -56,6 +57,7 @@ pub(crate) use self::{
         Buffer,
         Commands,
         Completion,
+        Fetch,
         Kind,
         Outcome, //
     },
@@ -65,7 +67,7 @@ pub(crate) use self::{
         Operation,
         Progress, //
     }, //
-    page_table::Root,
+    page_table::Root, //
 };
 
 /// Something that executes paging operations and client commands.
@@ -203,6 +205,9 @@ pub(crate) trait Backend: Send + Sync {
 
     /// Returns the counters.
     fn statistics(&self) -> Statistics;
+
+    /// Returns how a node looked for translations; [`None`] without MMU or node.
+    fn lookups(&self, node: NodeOrdinal) -> Option<Lookups>;
 
     /// Waits until no completion is being reported any more. Only of use after
     /// [`Backend::shut_down`].
@@ -368,6 +373,37 @@ impl From<Stop> for Unparsed {
     }
 }
 
+/// An access by virtual address that was not possible (VA-21).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    /// The lowest address of the piece that could not be accessed.
+    pub(crate) address: GpuVirtualAddress,
+    /// What was to be done there.
+    pub(crate) access: FaultAccess,
+    /// Why it was not possible.
+    pub(crate) reason: FaultReason,
+}
+
+/// What was to be done at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FaultAccess {
+    /// Memory was to be read.
+    Read,
+    /// Memory was to be written, and maybe read.
+    Write,
+    /// Commands were to be fetched.
+    Fetch,
+}
+
+/// Why an access was not possible.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FaultReason {
+    /// The page tables have no page there.
+    NotMapped,
+    /// The page does not allow it.
+    Protection,
+}
+
 /// Whether [`Backend::patch`] had to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Patched {
@@ -426,6 +462,17 @@ pub(crate) enum Failure {
     EngineReset,
     /// Building reports a full buffer.
     BufferFull,
+}
+
+/// How often a node looked for translations of virtual addresses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Lookups {
+    /// Translations it remembered.
+    pub(crate) hits: u64,
+    /// Translations it did not remember, each of them a walk.
+    pub(crate) misses: u64,
+    /// Entries of page tables read by walks.
+    pub(crate) walks: u64,
 }
 
 /// Counters of a backend since it was attached.

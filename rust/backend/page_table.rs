@@ -167,6 +167,23 @@ impl Update<'_> {
         self.count().saturating_mul(self.span())
     }
 
+    /// Calls `write` with each entry, in order.
+    pub(crate) fn try_for_each<E>(
+        &self,
+        mut write: impl FnMut(Entry) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match self.entries {
+            Entries::Repeat { entry, count } => (0..count).try_for_each(|_| write(entry)),
+            Entries::Pages { runs, rights } => runs.iter().try_for_each(|run| {
+                (0..run.bytes >> self.page.shift()).try_for_each(|page| {
+                    let place = run.place.forward(page << self.page.shift());
+                    write(Entry::Page { place, rights })
+                })
+            }),
+            Entries::Each(entries) => entries.iter().try_for_each(|entry| write(*entry)),
+        }
+    }
+
     /// Returns the entry number `index` of those that are written.
     pub(crate) fn entry(&self, index: u64) -> Option<Entry> {
         match self.entries {

@@ -43,6 +43,7 @@ use super::{
     Frames,
     Full,
     Kind,
+    Lookups,
     ObjectCall,
     Operation,
     Outcome,
@@ -485,6 +486,10 @@ impl Backend for Recorder {
 
     fn statistics(&self) -> Statistics {
         Statistics::default()
+    }
+
+    fn lookups(&self, _node: NodeOrdinal) -> Option<Lookups> {
+        None
     }
 
     fn shut_down(&self) {

@@ -91,7 +91,7 @@ impl Packet {
 
     /// Cuts off a NOP, the one packet whose length varies.
     fn nop(header: u32, words: &[u32]) -> Option<(Self, &[u32])> {
-        if header & (abi::HEADER_OPCODE_MASK | abi::HEADER_FLAGS_MASK) != abi::OP_NOP {
+        if !Self::is_nop(header) {
             return None;
         }
         let (_, rest) = words.split_at_checked(length(header)?)?;

@@ -190,7 +190,7 @@ const RANGE_ALIGN: u32 = abi::RANGE_ALIGN as u32;
 const VALUE_ALIGN: u32 = abi::VALUE_ALIGN as u32;
 
 /// Returns the length that a header says, unless it is none that a packet can have.
-const fn length(header: u32) -> Option<usize> {
+pub(super) const fn length(header: u32) -> Option<usize> {
     // CAST: 16 bits.
     let length = (header >> abi::HEADER_LENGTH_SHIFT) as usize;
     if length >= abi::PACKET_DWORDS_MIN && length % 2 == 0 {
@@ -246,6 +246,29 @@ impl Packet {
             Packet::Timestamp { .. } => visit(value(abi::TIMESTAMP_DST, Access::Write)),
             Packet::Poll { .. } => visit(value(abi::POLL_SRC, Access::Read)),
         }
+    }
+}
+
+/// Dwords of the longest packet but NOP.
+pub(super) const LONGEST: usize = abi::COPY_DWORDS;
+
+impl Packet {
+    /// Returns whether the addresses in `words`, the packet as it stands in memory, are aligned as
+    /// their operands must be.
+    pub(super) fn is_aligned(self, words: &[u32]) -> bool {
+        self.operands(|shape| {
+            // CAST: `usize` has 64 bits wherever this driver runs.
+            match words.get(shape.dword as usize) {
+                Some(low) if low % shape.align == 0 => Ok(()),
+                _ => Err(Stop),
+            }
+        })
+        .is_ok()
+    }
+
+    /// Returns whether `header` is that of a NOP, the one packet that may be longer than [`LONGEST`].
+    pub(super) const fn is_nop(header: u32) -> bool {
+        header & (abi::HEADER_OPCODE_MASK | abi::HEADER_FLAGS_MASK) == abi::OP_NOP
     }
 }
 

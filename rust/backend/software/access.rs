@@ -202,7 +202,7 @@ fn copy(to: Stretch, from: Stretch) -> Option<()> {
 }
 
 /// Continues a CRC-32C over so many zero bytes.
-fn zeros(seed: u32, bytes: usize) -> u32 {
+pub(super) fn zeros(seed: u32, bytes: usize) -> u32 {
     (0..bytes).fold(seed, |sum, _| {
         (0..8).fold(sum, |sum, _| {
             sum >> 1 ^ (sum & 1).wrapping_neg() & 0x82f6_3b78

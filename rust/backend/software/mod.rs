@@ -7,7 +7,8 @@
 //! show as wrong bytes. The order below is the way of a buffer: [`node`] takes it from its queue,
 //! [`execution`] runs packets of clients that [`packet`] decodes, with [`raster`] and [`blend`] for
 //! those that move pixels, [`paging`] runs operations of the core; both reach [`memory`] through
-//! [`access`]. [`configuration`] decides the shape of it all when the module is loaded.
+//! [`access`]. A virtual address becomes a list of [`parts`] in the [`mmu`], which walks the tables
+//! ([`page_table`]) or remembers ([`tlb`]). [`configuration`] decides the shape of it all when the module is loaded.
 
 mod access;
 mod aperture;
@@ -18,12 +19,15 @@ mod execution;
 mod host_aperture;
 mod interruption;
 mod memory;
+mod mmu;
 mod node;
 mod page_table;
 pub(super) mod paging;
+mod parts;
 mod random;
 mod raster;
 mod statistics;
+mod tlb;
 
 #[cfg(CONFIG_KUNIT)]
 mod tests;
@@ -42,6 +46,7 @@ use self::{
     context::Context,
     interruption::Stopped,
     memory::Memory,
+    mmu::Mmu,
     node::Node,
     random::Delays,
     statistics::{
@@ -65,6 +70,7 @@ use super::{
     Frames,
     Full,
     Kind,
+    Lookups,
     ObjectCall,
     Operation,
     Outcome,
@@ -124,6 +130,8 @@ impl Drop for Engine {
 struct Shared {
     /// The memory of the segments.
     memory: Memory,
+    /// What translates virtual addresses, if anything does.
+    mmu: Option<Mmu>,
     /// Counters.
     counters: Counters,
     /// Failures that were asked for.
@@ -133,10 +141,17 @@ struct Shared {
 }
 
 impl Shared {
-    /// Returns what carries out paging operations, calling `pass` between steps.
-    fn executor<P: Fn() -> Result<(), Stopped>>(&self, pass: P) -> paging::Executor<'_, P> {
+    /// Returns what carries out paging operations, calling `pass` between steps. Virtual addresses are
+    /// those of `space`.
+    fn executor<'a, P: Fn() -> Result<(), Stopped>>(
+        &'a self,
+        space: Option<paging::Space<'a>>,
+        pass: P,
+    ) -> paging::Executor<'a, P> {
         paging::Executor {
             memory: &self.memory,
+            mmu: self.mmu.as_ref(),
+            space,
             discarded: match self.self_check {
                 SelfCheck::Off => paging::Discarded::Left,
                 SelfCheck::On => paging::Discarded::Poisoned,
@@ -159,9 +174,18 @@ impl Engine {
     pub(crate) fn new(parameters: &Parameters) -> Result<Arc<Self>> {
         let mut configuration = Configuration::new(parameters)?;
         let capabilities = &mut configuration.capabilities;
+        let mmu = match &capabilities.translation {
+            Some(translation) => Some(Mmu::new(
+                translation,
+                capabilities.nodes.len(),
+                configuration.tlb_entries,
+            )?),
+            None => None,
+        };
         let shared = Arc::new(
             Shared {
                 memory: Memory::new(&mut capabilities.segments)?,
+                mmu,
                 counters: Counters::new(),
                 failures: Failures::new(),
                 self_check: configuration.self_check,
@@ -269,7 +293,7 @@ impl Backend for Engine {
         let bytes = if self.shared.failures.take(Failure::Operation(name)) {
             0
         } else {
-            let executor = self.shared.executor(|| {
+            let mut executor = self.shared.executor(None, || {
                 yield_cpu();
                 Ok(())
             });
@@ -363,6 +387,10 @@ impl Backend for Engine {
             dummy_hits: self.shared.memory.dummy_hits(),
             ..self.shared.counters.read()
         }
+    }
+
+    fn lookups(&self, node: NodeOrdinal) -> Option<Lookups> {
+        self.shared.mmu.as_ref()?.lookups(node)
     }
 
     fn flush(&self) {

@@ -42,9 +42,11 @@ use super::{
     execution::{
         Execution,
         Grants,
-        Halt, //
+        Halt,
+        Space, //
     },
     interruption::Interruption,
+    mmu::AddressSpace,
     paging,
     random::Delays,
     raster::Scratch,
@@ -339,31 +341,46 @@ impl Node {
         if let Some(completion) = &contents.completion {
             completion.begin(contents.kind);
         }
-        let commands = contents.commands.words().get(contents.portion.clone());
-        let commands = commands.unwrap_or(&[]);
         let outcome = match contents.kind {
-            Kind::Dma => self.client(contents, commands, context, interruption),
-            Kind::Paging => self.paging(commands, contents.portion.start, interruption),
             Kind::Wait | Kind::Signal => Outcome::Done,
+            _ if !has_root(contents, context) => {
+                self.report(0, Halt::Unknown);
+                Outcome::Error { offset: 0 }
+            }
+            Kind::Dma => self.client(contents, context, interruption),
+            Kind::Paging => self.paging(contents, context, interruption),
         };
         trace::node_end(record);
         self.shared.counters.buffer();
         outcome
     }
 
+    /// Returns the address space of a context, as this node sees it.
+    fn space<'a>(&'a self, context: &'a Context) -> Option<AddressSpace<'a>> {
+        Some(AddressSpace {
+            mmu: self.shared.mmu.as_ref()?,
+            memory: &self.shared.memory,
+            node: self.ordinal,
+            context,
+        })
+    }
+
     /// Runs a portion of client commands.
     fn client(
         &self,
         contents: &Contents,
-        commands: &[u32],
         context: &Context,
         interruption: Interruption<'_>,
     ) -> Outcome {
         let mut tools = self.tools.lock();
         let Tools { scratch, delays } = &mut *tools;
+        let space = match (contents.fetch, self.space(context)) {
+            (Some(_), Some(space)) => Space::Virtual(space),
+            _ => Space::Physical(Grants::new(&contents.grants)),
+        };
         let mut execution = Execution {
             memory: &self.shared.memory,
-            grants: Grants::new(&contents.grants),
+            space,
             interruption,
             registers: match self.registers {
                 Between::Saved => context.registers(),
@@ -374,7 +391,10 @@ impl Node {
             packets: 0,
             bytes: 0,
         };
-        let (outcome, halt) = execution.run(commands, contents.portion.start);
+        let (outcome, halt) = match contents.fetch {
+            Some(fetch) => execution.run_fetched(fetch),
+            None => execution.run(portion(contents), contents.portion.start),
+        };
         if self.registers == Between::Saved {
             context.save(&execution.registers);
         }
@@ -392,11 +412,21 @@ impl Node {
     }
 
     /// Runs paging operations.
-    fn paging(&self, commands: &[u32], start: usize, interruption: Interruption<'_>) -> Outcome {
-        let executor = self.shared.executor(|| interruption.pass());
+    fn paging(
+        &self,
+        contents: &Contents,
+        context: &Context,
+        interruption: Interruption<'_>,
+    ) -> Outcome {
+        let mut tools = self.tools.lock();
+        let Tools { scratch, delays } = &mut *tools;
+        let space = self
+            .space(context)
+            .map(|space| paging::Space { space, scratch });
+        let mut executor = self.shared.executor(space, || interruption.pass());
         let skip = |name| self.shared.failures.take(Failure::Operation(name));
-        for cut in Stream::new(commands, start) {
-            let delay = self.tools.lock().delays.next();
+        for cut in Stream::new(portion(contents), contents.portion.start) {
+            let delay = delays.next();
             if interruption.wait(Some(delay)).is_err() {
                 return Outcome::Stopped;
             }
@@ -436,10 +466,27 @@ impl Node {
         match halt {
             Halt::Stopped => {}
             Halt::Unknown => pr_warn!("node {node}: nothing to carry out at byte {offset}\n"),
+            // The mistake of a client, which is told.
+            Halt::Fault(_) => {}
             Halt::OutOfRange(address) => {
                 pr_warn!("node {node}: {address:#x} is out of range at byte {offset}\n");
             }
         }
+    }
+}
+
+/// Returns the commands of a portion.
+fn portion(contents: &Contents) -> &[u32] {
+    let words = contents.commands.words();
+    words.get(contents.portion.clone()).unwrap_or(&[])
+}
+
+/// Returns whether the context has the root that the buffer was built for, if any (BCK-8).
+fn has_root(contents: &Contents, context: &Context) -> bool {
+    match (contents.root, context.root()) {
+        (None, _) => true,
+        (Some(wanted), Some(root)) => root.place == wanted,
+        (Some(_), None) => false,
     }
 }
 

@@ -15,17 +15,22 @@ use super::{
         Execution,
         Halt, //
     },
+    memory::Memory,
+    parts::{
+        Parts,
+        LONGEST, //
+    }, //
 };
-use crate::{
-    backend::packet::{
+use crate::backend::{
+    packet::{
         Extent,
         Rectangle, //
     },
-    units::Place, //
+    FaultAccess, //
 };
 
 /// No piece crosses a multiple of this address.
-const BOUNDARY: u64 = 64 * 1024;
+const BOUNDARY: u64 = LONGEST;
 
 /// Pixels that are blended at once.
 const CHUNK: usize = 1024;
@@ -36,11 +41,15 @@ const PIXEL: u64 = 4;
 /// The start of a CRC-32C, and what its end is inverted with.
 const CRC_ONES: u32 = u32::MAX;
 
-/// Room for the pixels of both sides of a BLEND.
+/// Room to work in.
 pub(super) struct Scratch {
-    /// Pixels of the destination.
+    /// What a piece of the destination consists of.
+    pub(super) target: KBox<Parts>,
+    /// What a piece of the source consists of.
+    pub(super) source: KBox<Parts>,
+    /// Pixels of the destination of a BLEND.
     to: KBox<[u32; CHUNK]>,
-    /// Pixels of the source.
+    /// Pixels of its source.
     from: KBox<[u32; CHUNK]>,
 }
 
@@ -52,6 +61,8 @@ impl Scratch {
     /// - `ENOMEM`: no memory.
     pub(super) fn new() -> Result<Self> {
         Ok(Self {
+            target: KBox::new(Parts::new(), GFP_KERNEL)?,
+            source: KBox::new(Parts::new(), GFP_KERNEL)?,
             to: KBox::new([0; CHUNK], GFP_KERNEL)?,
             from: KBox::new([0; CHUNK], GFP_KERNEL)?,
         })
@@ -151,10 +162,13 @@ impl Execution<'_> {
         let rows = Rows::new(extent, to.is_whole(extent), Direction::Ascending);
         rows.pieces(to, |row, offset, bytes| {
             let address = to.row(row).wrapping_add(offset);
-            let place = self.reach(address, bytes)?;
+            let mut piece = self.space.hold()?;
+            let target = &mut *self.scratch.target;
+            piece.reach(self.memory, address, bytes, FaultAccess::Write, target)?;
             self.memory
-                .fill(place, bytes, pattern)
+                .fill_parts(target, pattern)
                 .ok_or(Halt::OutOfRange(address))?;
+            drop(piece);
             self.written(bytes)
         })
     }
@@ -166,8 +180,8 @@ impl Execution<'_> {
         from: Rectangle,
         extent: Extent,
     ) -> Result<(), Halt> {
-        self.pairs(to, from, extent, |this, to, from, bytes, direction| {
-            this.memory.copy(to, from, bytes, direction)
+        self.pairs(to, from, extent, |memory, scratch, _, direction| {
+            memory.copy_parts(&scratch.target, &scratch.source, direction)
         })
     }
 
@@ -178,57 +192,33 @@ impl Execution<'_> {
         from: Rectangle,
         extent: Extent,
     ) -> Result<(), Halt> {
-        self.pairs(to, from, extent, Self::blend_piece)
+        self.pairs(to, from, extent, blend_piece)
     }
 
-    /// Calls `work` with destination, source and length of each piece of two rectangles.
+    /// Calls `work` for each piece of two rectangles, with what it consists of in the scratch room, and
+    /// its length.
     fn pairs(
         &mut self,
         to: Rectangle,
         from: Rectangle,
         extent: Extent,
-        mut work: impl FnMut(&mut Self, Place, Place, u64, Direction) -> Option<()>,
+        work: impl Fn(&Memory, &mut Scratch, u64, Direction) -> Option<()>,
     ) -> Result<(), Halt> {
         let whole = to.is_whole(extent) && from.is_whole(extent);
         let direction = Direction::safe(to.address, from.address);
         let rows = Rows::new(extent, whole, direction);
         rows.pieces(to, |row, offset, bytes| {
             let address = to.row(row).wrapping_add(offset);
-            let target = self.reach(address, bytes)?;
-            let source = self.reach(from.row(row).wrapping_add(offset), bytes)?;
-            work(self, target, source, bytes, direction).ok_or(Halt::OutOfRange(address))?;
+            let origin = from.row(row).wrapping_add(offset);
+            let mut piece = self.space.hold()?;
+            let (memory, scratch) = (self.memory, &mut *self.scratch);
+            let Scratch { target, source, .. } = scratch;
+            piece.reach(memory, address, bytes, FaultAccess::Write, target)?;
+            piece.reach(memory, origin, bytes, FaultAccess::Read, source)?;
+            work(memory, scratch, bytes, direction).ok_or(Halt::OutOfRange(address))?;
+            drop(piece);
             self.written(bytes)
         })
-    }
-
-    /// Blends one piece, in chunks that do not overwrite what later chunks read.
-    fn blend_piece(
-        &mut self,
-        to: Place,
-        from: Place,
-        bytes: u64,
-        direction: Direction,
-    ) -> Option<()> {
-        // CAST: a small constant.
-        let chunk = CHUNK as u64 * PIXEL;
-        let chunks = bytes.div_ceil(chunk);
-        for index in 0..chunks {
-            let offset = match direction {
-                Direction::Ascending => index * chunk,
-                Direction::Descending => (chunks - 1 - index) * chunk,
-            };
-            // CAST: at most a chunk.
-            let pixels = (chunk.min(bytes - offset) / PIXEL) as usize;
-            let target = self.scratch.to.get_mut(..pixels)?;
-            let source = self.scratch.from.get_mut(..pixels)?;
-            self.memory
-                .read(to.forward(offset), target.as_mut_bytes())?;
-            self.memory
-                .read(from.forward(offset), source.as_mut_bytes())?;
-            blend::over(target, source);
-            self.memory.write(to.forward(offset), target.as_bytes())?;
-        }
-        Some(())
     }
 
     /// CHECKSUM.
@@ -239,11 +229,14 @@ impl Execution<'_> {
         while done < bytes {
             let address = from.wrapping_add(done);
             let length = piece_at(address).min(bytes - done);
-            let place = self.reach(address, length)?;
+            let mut piece = self.space.hold()?;
+            let source = &mut *self.scratch.source;
+            piece.reach(self.memory, address, length, FaultAccess::Read, source)?;
             sum = self
                 .memory
-                .crc32c(place, length, sum)
+                .crc32c_parts(source, sum)
                 .ok_or(Halt::OutOfRange(address))?;
+            drop(piece);
             done += length;
             self.interruption.pass()?;
         }
@@ -255,4 +248,31 @@ impl Execution<'_> {
         self.bytes += bytes;
         Ok(self.interruption.pass()?)
     }
+}
+
+/// Blends one piece, in chunks that do not overwrite what later chunks read.
+fn blend_piece(
+    memory: &Memory,
+    scratch: &mut Scratch,
+    bytes: u64,
+    direction: Direction,
+) -> Option<()> {
+    // CAST: a small constant.
+    let chunk = CHUNK as u64 * PIXEL;
+    let chunks = bytes.div_ceil(chunk);
+    for index in 0..chunks {
+        let offset = match direction {
+            Direction::Ascending => index * chunk,
+            Direction::Descending => (chunks - 1 - index) * chunk,
+        };
+        // CAST: at most a chunk.
+        let pixels = (chunk.min(bytes - offset) / PIXEL) as usize;
+        let to = scratch.to.get_mut(..pixels)?;
+        let from = scratch.from.get_mut(..pixels)?;
+        memory.read_parts(&scratch.target, offset, to.as_mut_bytes())?;
+        memory.read_parts(&scratch.source, offset, from.as_mut_bytes())?;
+        blend::over(to, from);
+        memory.write_parts(&scratch.target, offset, to.as_bytes())?;
+    }
+    Some(())
 }

@@ -14,12 +14,14 @@ use crate::{
             wide, //
         },
         operation::{
+            FlushRange,
             Full,
             Name,
             Operation,
             Progress, //
         },
         page_table::{
+            span,
             Entries,
             Entry,
             Phase,
@@ -30,6 +32,7 @@ use crate::{
     },
     uapi::abi::engine as abi,
     units::{
+        GpuVirtualAddress,
         PageSize,
         Place,
         Run, //
@@ -61,14 +64,8 @@ const LIST_DWORDS: usize = 4;
 const MAP_DWORDS: usize = 6;
 /// Dwords of UnmapAperture.
 const UNMAP_DWORDS: usize = 6;
-/// Dwords of FillVirtual.
-const FILL_VIRTUAL_DWORDS: usize = 6;
-/// Dwords of TransferVirtual.
-const TRANSFER_VIRTUAL_DWORDS: usize = 8;
 /// Dwords in front of the entries of UpdatePageTable.
 const UPDATE_DWORDS: usize = 10;
-/// Dwords of FlushTLB.
-const FLUSH_DWORDS: usize = 8;
 /// Dwords of one entry of a page table.
 const ENTRY_DWORDS: usize = 2;
 /// Dwords of one run.
@@ -379,6 +376,14 @@ pub(super) enum Encoded<'a> {
     Transfer(Runs<'a>, Runs<'a>),
     /// Discard.
     Discard(Runs<'a>),
+    /// FillVirtual with a pattern: address and bytes.
+    FillVirtual(u32, GpuVirtualAddress, u64),
+    /// TransferVirtual: destination, source and bytes.
+    TransferVirtual(GpuVirtualAddress, GpuVirtualAddress, u64),
+    /// UpdatePageTable.
+    UpdatePageTable(EncodedUpdate<'a>),
+    /// FlushTLB of the space with this root.
+    FlushTlb(Place, FlushRange),
     /// MapAperture at a place.
     MapAperture(Place, Runs<'a>),
     /// UnmapAperture at a place.
@@ -417,6 +422,91 @@ impl<'a> Runs<'a> {
     }
 }
 
+/// Where a table is written.
+#[derive(Clone, Copy)]
+pub(super) enum Target {
+    /// By place.
+    Place(Place),
+    /// By address.
+    Window(GpuVirtualAddress),
+}
+
+/// UpdatePageTable as it stands in a packet.
+#[derive(Clone, Copy)]
+pub(super) struct EncodedUpdate<'a> {
+    /// The table.
+    pub(super) target: Target,
+    /// Index of the first entry.
+    pub(super) first: u32,
+    /// How many entries are written.
+    pub(super) count: u32,
+    flags: u32,
+    entries: &'a [u32],
+}
+
+impl<'a> EncodedUpdate<'a> {
+    /// Returns what the operands of a packet say.
+    fn decode(flags: u32, count: u32, first: u32, rest: &'a [u32]) -> Option<Self> {
+        // The address that is translated first, and the root, are for the trace of a capture.
+        let &[low, high, _, _, _, _, ref entries @ ..] = rest else {
+            return None;
+        };
+        let listed = if flags & (UPDATE_REPEAT | UPDATE_RUN) == 0 {
+            count
+        } else {
+            1
+        };
+        // CAST: `usize` has 64 bits wherever this driver runs.
+        if entries.len() != (listed as usize).checked_mul(ENTRY_DWORDS)? {
+            return None;
+        }
+        let target = if flags & UPDATE_PLACE == 0 {
+            Target::Window(GpuVirtualAddress(wide(low, high)))
+        } else {
+            Target::Place(place(wide(low, high))?)
+        };
+        Some(Self {
+            target,
+            first,
+            count,
+            flags,
+            entries,
+        })
+    }
+
+    /// Returns what is written for the entry number `index`.
+    pub(super) fn word(&self, index: u32) -> Option<u64> {
+        let listed = if self.flags & (UPDATE_REPEAT | UPDATE_RUN) == 0 {
+            index
+        } else {
+            0
+        };
+        // CAST: `usize` has 64 bits wherever this driver runs.
+        let at = (listed as usize).checked_mul(ENTRY_DWORDS)?;
+        let word = wide(*self.entries.get(at)?, *self.entries.get(at + 1)?);
+        let step = if self.flags & UPDATE_RUN == 0 {
+            0
+        } else {
+            self.page().bytes()
+        };
+        Some(word.wrapping_add(u64::from(index).wrapping_mul(step)))
+    }
+
+    /// Returns the pages of the entries.
+    const fn page(&self) -> PageSize {
+        if self.flags & UPDATE_LARGE == 0 {
+            PageSize::Small
+        } else {
+            PageSize::Large
+        }
+    }
+
+    /// Returns how many bytes of addresses the entries cover.
+    pub(super) fn bytes(&self) -> u64 {
+        u64::from(self.count).saturating_mul(span(self.flags & UPDATE_LEVEL, self.page()))
+    }
+}
+
 impl<'a> Encoded<'a> {
     /// Returns what `packet` says.
     pub(super) fn decode(packet: &'a [u32]) -> Option<Self> {
@@ -430,6 +520,35 @@ impl<'a> Encoded<'a> {
                 Some(Encoded::Transfer(to, Runs::whole(rest, third)?))
             }
             DISCARD => Some(Encoded::Discard(Runs::whole(rest, second)?)),
+            FILL_VIRTUAL => {
+                let &[low, high] = rest else {
+                    return None;
+                };
+                let to = GpuVirtualAddress(wide(second, third));
+                Some(Encoded::FillVirtual(first, to, wide(low, high)))
+            }
+            TRANSFER_VIRTUAL => {
+                let &[from_low, from_high, low, high] = rest else {
+                    return None;
+                };
+                let to = GpuVirtualAddress(wide(second, third));
+                let from = GpuVirtualAddress(wide(from_low, from_high));
+                Some(Encoded::TransferVirtual(to, from, wide(low, high)))
+            }
+            UPDATE_PAGE_TABLE => {
+                let update = EncodedUpdate::decode(first, second, third, rest)?;
+                Some(Encoded::UpdatePageTable(update))
+            }
+            FLUSH_TLB => {
+                let &[start_low, start_high, end_low, end_high] = rest else {
+                    return None;
+                };
+                let range = FlushRange {
+                    start: GpuVirtualAddress(wide(start_low, start_high)),
+                    end: GpuVirtualAddress(wide(end_low, end_high)),
+                };
+                Some(Encoded::FlushTlb(place(wide(second, third))?, range))
+            }
             MAP_APERTURE => {
                 let &[low, high, ref rest @ ..] = rest else {
                     return None;
@@ -454,6 +573,10 @@ impl<'a> Encoded<'a> {
             Encoded::Fill(..) => Name::Fill,
             Encoded::Transfer(..) => Name::Transfer,
             Encoded::Discard(..) => Name::Discard,
+            Encoded::FillVirtual(..) => Name::FillVirtual,
+            Encoded::TransferVirtual(..) => Name::TransferVirtual,
+            Encoded::UpdatePageTable(..) => Name::UpdatePageTable,
+            Encoded::FlushTlb(..) => Name::FlushTlb,
             Encoded::MapAperture(..) => Name::MapAperture,
             Encoded::UnmapAperture(..) => Name::UnmapAperture,
         }

@@ -19,6 +19,7 @@ pub(super) use self::{
     execution::{
         Discarded,
         Executor,
-        Halt, //
+        Halt,
+        Space, //
     }, //
 };
