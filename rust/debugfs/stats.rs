@@ -41,6 +41,13 @@ pub(super) fn show(adapter: &Adapter, f: &mut fmt::Formatter<'_>) -> fmt::Result
         writeln!(f, "operations_{}: {count}", name.as_str())?;
         writeln!(f, "operation_bytes_{}: {bytes}", name.as_str())?;
     }
+    for node in &adapter.backend().capabilities().nodes {
+        if let Some(lookups) = adapter.backend().lookups(node.ordinal) {
+            writeln!(f, "tlb_hits_{}: {}", node.ordinal, lookups.hits)?;
+            writeln!(f, "tlb_misses_{}: {}", node.ordinal, lookups.misses)?;
+            writeln!(f, "tlb_walks_{}: {}", node.ordinal, lookups.walks)?;
+        }
+    }
     let recycled = adapter
         .host_apertures()
         .iter()

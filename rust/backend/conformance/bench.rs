@@ -36,6 +36,7 @@ use crate::{
         Completion,
         ContextDescription,
         EngineContext,
+        Fetch,
         Kind,
         Operation,
         Outcome,
@@ -154,6 +155,11 @@ impl<'a> Bench<'a> {
         Ok(Self { backend, system })
     }
 
+    /// Returns the context of paging operations.
+    pub(super) fn system(&self) -> &Arc<dyn EngineContext> {
+        &self.system
+    }
+
     /// Creates a context.
     pub(super) fn context(&self, number: u64, node: NodeOrdinal) -> Result<Arc<dyn EngineContext>> {
         self.backend.create_context(ContextDescription {
@@ -205,6 +211,25 @@ impl<'a> Bench<'a> {
         contents.kind = Kind::Dma;
         contents.portion = portion.range;
         contents.cookie = portion.cookie;
+        contents.context = Some(context.clone());
+        contents.completion = Some(collector.clone());
+        Ok(self.backend.submit(node, buffer))
+    }
+
+    /// Submits commands that lie in the space of a context, whose root is at `root`.
+    pub(super) fn submit_fetch(
+        &self,
+        node: NodeOrdinal,
+        context: &Arc<dyn EngineContext>,
+        collector: &Arc<Collector>,
+        root: Place,
+        fetch: Fetch,
+    ) -> Result<u64> {
+        let mut buffer = Buffer::new(0, Charge::Client)?;
+        let contents = buffer.contents_mut();
+        contents.kind = Kind::Dma;
+        contents.fetch = Some(fetch);
+        contents.root = Some(root);
         contents.context = Some(context.clone());
         contents.completion = Some(collector.clone());
         Ok(self.backend.submit(node, buffer))

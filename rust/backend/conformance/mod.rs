@@ -6,11 +6,14 @@
 //! did the right thing. It knows the trait and the command set, nothing of the backend's inside; memory
 //! it looks at by page frame.
 
+mod addresses;
 mod bench;
 mod commands;
+mod mapping;
 mod memory;
 mod model;
 mod order;
+mod space;
 mod stream;
 
 use kernel::prelude::*;
@@ -26,6 +29,17 @@ use crate::{
 };
 
 pub(crate) use self::{
+    addresses::{
+        commands_are_fetched,
+        flush_reaches_busy_nodes,
+        invalid_translations_do_not_last,
+        large_pages_translate,
+        lookups_are_counted,
+        page_states_are_kept,
+        translations_last_until_flush,
+        virtual_operations_move_content,
+        wrong_space_is_an_error, //
+    },
     commands::{
         grants_are_kept,
         outside_is_an_error,
@@ -34,6 +48,7 @@ pub(crate) use self::{
         registers_are_lost,
         values_are_right, //
     },
+    mapping::mappings_match_model,
     memory::{
         aperture_shows_pages,
         discard_spares_neighbours,
@@ -63,6 +78,16 @@ pub(crate) fn shape() -> Parameters {
         save_restore: Some(true),
         self_check: Some(true),
         ..Parameters::default()
+    }
+}
+
+/// The shape of a backend whose nodes work with virtual addresses: the same, with page tables of two
+/// levels.
+pub(crate) fn virtual_shape() -> Parameters {
+    Parameters {
+        nodes: Some(c"render:virtual,paging,copy:virtual"),
+        levels: Some(2),
+        ..shape()
     }
 }
 

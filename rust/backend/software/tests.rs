@@ -39,6 +39,30 @@ fn delayed() -> Parameters {
     }
 }
 
+/// The shape with virtual addresses and page tables of four levels.
+fn deep() -> Parameters {
+    Parameters {
+        levels: Some(4),
+        ..conformance::virtual_shape()
+    }
+}
+
+/// The shape with virtual addresses, in which hardly anything is remembered.
+fn short_of_memory() -> Parameters {
+    Parameters {
+        tlb_entries: Some(3),
+        ..conformance::virtual_shape()
+    }
+}
+
+/// The shape with virtual addresses, in which invalid translations are not remembered.
+fn without_invalid() -> Parameters {
+    Parameters {
+        tlb_holds_invalid: Some(false),
+        ..conformance::virtual_shape()
+    }
+}
+
 /// The shape without memory segments and without a paging node.
 fn integrated() -> Parameters {
     Parameters {
@@ -49,7 +73,7 @@ fn integrated() -> Parameters {
 
 /// Declares a test for each check of the conformance suite.
 macro_rules! conformance_suite {
-    ($($check:ident,)+) => {
+    (by place { $($check:ident,)+ } by address { $($by_address:ident,)+ }) => {
         #[kernel::macros::kunit_tests(vidmm_backend_software)]
         mod suite {
             use super::*;
@@ -60,6 +84,31 @@ macro_rules! conformance_suite {
                     assert_eq!(check(conformance::shape(), conformance::$check), Ok(true));
                 }
             )+
+
+            $(
+                #[test]
+                fn $by_address() {
+                    let with = conformance::$by_address;
+                    assert_eq!(check(conformance::virtual_shape(), with), Ok(true));
+                    assert_eq!(check(deep(), with), Ok(true));
+                }
+            )+
+
+            #[test]
+            fn remembering_little_changes_no_result() {
+                let with = conformance::mappings_match_model;
+                assert_eq!(check(short_of_memory(), with), Ok(true));
+                let with = conformance::virtual_operations_move_content;
+                assert_eq!(check(short_of_memory(), with), Ok(true));
+            }
+
+            #[test]
+            fn invalid_translations_need_no_flush_where_none_is_held() {
+                let with = conformance::invalid_translations_do_not_last;
+                assert_eq!(check(without_invalid(), with), Ok(true));
+                let with = conformance::mappings_match_model;
+                assert_eq!(check(without_invalid(), with), Ok(true));
+            }
 
             #[test]
             fn registers_are_lost_without_save_and_restore() {
@@ -82,23 +131,36 @@ macro_rules! conformance_suite {
 }
 
 conformance_suite! {
-    capabilities_match_shape,
-    fill_writes_runs_only,
-    transfer_moves_content,
-    full_buffers_are_continued,
-    discard_spares_neighbours,
-    aperture_shows_pages,
-    window_shows_pages,
-    ignored_operation_has_no_effect,
-    rectangles_match_model,
-    values_are_right,
-    portions_match_whole,
-    node_keeps_order,
-    nodes_run_at_once,
-    stop_ends_work,
-    outside_is_an_error,
-    grants_are_kept,
-    system_memory_is_reached,
-    lost_completion_needs_stop,
-    shut_down_gives_back_all,
+    by place {
+        capabilities_match_shape,
+        fill_writes_runs_only,
+        transfer_moves_content,
+        full_buffers_are_continued,
+        discard_spares_neighbours,
+        aperture_shows_pages,
+        window_shows_pages,
+        ignored_operation_has_no_effect,
+        rectangles_match_model,
+        values_are_right,
+        portions_match_whole,
+        node_keeps_order,
+        nodes_run_at_once,
+        stop_ends_work,
+        outside_is_an_error,
+        grants_are_kept,
+        system_memory_is_reached,
+        lost_completion_needs_stop,
+        shut_down_gives_back_all,
+    }
+    by address {
+        page_states_are_kept,
+        commands_are_fetched,
+        translations_last_until_flush,
+        lookups_are_counted,
+        flush_reaches_busy_nodes,
+        large_pages_translate,
+        virtual_operations_move_content,
+        wrong_space_is_an_error,
+        mappings_match_model,
+    }
 }

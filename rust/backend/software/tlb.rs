@@ -359,7 +359,7 @@ mod tests {
             state ^= state << 17;
             (state >> 11) % end
         };
-        for _ in 0..4000 {
+        for _ in 0..1000 {
             let (space, page) = (below(2), below(PAGES));
             let known = &mut model[space as usize];
             if below(4) > 0 {
