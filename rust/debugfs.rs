@@ -14,6 +14,7 @@
 //! | `segments` | segment: how full it is |
 //! | `allocations` | instance: where it is |
 //! | `processes` | client, device, context, queue and fence, with its handle |
+//! | `pagetables` | page table and its entries |
 //! | `residency` | entry of the residency requirement list of a device |
 //! | `queues` | paging queue and context: what is in them |
 //! | `fences` | fence: its value |
@@ -28,6 +29,7 @@ mod allocations;
 mod caps;
 mod fences;
 mod inject;
+mod pagetables;
 mod processes;
 mod queues;
 mod residency;
@@ -71,7 +73,7 @@ impl Writer for Window {
 
 /// The files of an adapter.
 struct Files {
-    windows: [(&'static CStr, Window); 9],
+    windows: [(&'static CStr, Window); 10],
     inject: Inject,
 }
 
@@ -86,6 +88,7 @@ impl Files {
                 (c"allocations", window(allocations::show as Show)),
                 (c"caps", window(caps::show)),
                 (c"fences", window(fences::show)),
+                (c"pagetables", window(pagetables::show)),
                 (c"processes", window(processes::show)),
                 (c"queues", window(queues::show)),
                 (c"residency", window(residency::show)),

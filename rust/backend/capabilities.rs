@@ -276,6 +276,8 @@ pub(crate) struct Translation {
     pub(crate) scratch_bytes: u64,
     /// Bytes the backend keeps for itself in the space of the paging process (VA-3).
     pub(crate) reserved_bytes: u64,
+    /// Where it wants them; [`None`] if it does not matter.
+    pub(crate) reserved_at: Option<u64>,
     /// The addresses that clients can use.
     pub(crate) addresses: Range<u64>,
     /// How many entries a root can have: powers of two from the first to the last number. Both are

@@ -67,7 +67,10 @@ pub(crate) use self::{
         Operation,
         Progress, //
     }, //
-    page_table::Root, //
+    page_table::{
+        Entry,
+        Root, //
+    },
 };
 
 /// Something that executes paging operations and client commands.
@@ -208,6 +211,9 @@ pub(crate) trait Backend: Send + Sync {
 
     /// Returns how a node looked for translations; [`None`] without MMU or node.
     fn lookups(&self, node: NodeOrdinal) -> Option<Lookups>;
+
+    /// Reads an entry of the page table at `table`, for debug files; [`None`] outside of memory.
+    fn entry(&self, table: Place, level: u32, index: u32) -> Option<Entry>;
 
     /// Waits until no completion is being reported any more. Only of use after
     /// [`Backend::shut_down`].

@@ -492,6 +492,10 @@ impl Backend for Recorder {
         None
     }
 
+    fn entry(&self, _table: Place, _level: u32, _index: u32) -> Option<Entry> {
+        None
+    }
+
     fn shut_down(&self) {
         for node in &self.capabilities.nodes {
             while self.complete(node.ordinal, Outcome::Stopped) {}

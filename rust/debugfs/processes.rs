@@ -31,13 +31,17 @@ use crate::{
 use super::end_with_name;
 
 pub(super) fn show(adapter: &Adapter, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let system = adapter.system_process();
+    let paging = adapter.paging_process();
+    let system = paging.number();
     writeln!(f, "process={system} kind=paging name=-")?;
     writeln!(
         f,
         "context={} process={system} device=0 handle=0 kind=paging name=-",
-        adapter.paging().context(),
+        paging.context(),
     )?;
+    if let Some(space) = paging.space() {
+        writeln!(f, "space={} process={system} kind=paging", space.number())?;
+    }
     let registries = adapter.registries();
     registries
         .clients

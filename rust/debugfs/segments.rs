@@ -3,7 +3,8 @@
 //! `segments`: how full they are. All numbers are bytes.
 //!
 //! `reserved` is what the commands `reserve` and `fragment` of `inject` took out of use; `mapped`
-//! is what allocations occupy, in the aperture the ranges in force. Segment 0 is system memory,
+//! is what allocations and page tables occupy, in the aperture the ranges in force; `tables` is the page
+//! tables' part of that. Segment 0 is system memory,
 //! with what is pinned in it for residency. `window` is what a CPU host aperture shows at the moment.
 
 use kernel::fmt;
@@ -25,7 +26,7 @@ pub(super) fn show(adapter: &Adapter, f: &mut fmt::Formatter<'_>) -> fmt::Result
         write!(
             f,
             "segment={} kind={} total={} free={} largest_free={} contiguous={} mapped={} \
-             reserved={} window=",
+             tables={} reserved={} window=",
             segment.id.get(),
             segment_word(segment.kind),
             segment.bytes(),
@@ -33,6 +34,7 @@ pub(super) fn show(adapter: &Adapter, f: &mut fmt::Formatter<'_>) -> fmt::Result
             segment.largest_free(),
             segment.bytes_contiguous(),
             segment.bytes_used(),
+            segment.bytes_of_tables(),
             segment.bytes_withheld(),
         )?;
         let window = adapter.host_aperture(segment.id);

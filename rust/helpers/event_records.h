@@ -28,6 +28,15 @@ struct vidmm_event_alloc {
 	u64 cookie;
 };
 
+struct vidmm_event_va_range {
+	u64 space;
+	u64 process;
+	u32 purpose;
+	u64 start;
+	u64 size;
+	u32 action;
+};
+
 struct vidmm_event_paging_op {
 	u64 sequence;
 	u64 buffer;

@@ -11,6 +11,7 @@
 static_assert(sizeof(struct vidmm_event_place) == 16);
 static_assert(sizeof(struct vidmm_event_backend_call) == 24);
 static_assert(sizeof(struct vidmm_event_alloc) == 40);
+static_assert(sizeof(struct vidmm_event_va_range) == 48);
 static_assert(sizeof(struct vidmm_event_paging_op) == 144);
 static_assert(sizeof(struct vidmm_event_paging_submit) == 48);
 static_assert(sizeof(struct vidmm_event_resident_step) == 32);

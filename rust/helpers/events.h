@@ -43,6 +43,21 @@
 	{ 0, "create" },				\
 	{ 1, "destroy" }
 
+#define VIDMM_PURPOSE_WORDS				\
+	{ 0, "root" },					\
+	{ 1, "table" },					\
+	{ 2, "source" },				\
+	{ 3, "destination" },				\
+	{ 4, "backend" },				\
+	{ 5, "pool" },					\
+	{ 6, "reservation" },				\
+	{ 7, "map" },					\
+	{ 8, "fence" }
+
+#define VIDMM_RANGE_WORDS				\
+	{ 0, "alloc" },					\
+	{ 1, "free" }
+
 #define VIDMM_OPERATION_WORDS				\
 	{ 0, "Fill" },					\
 	{ 1, "Transfer" },				\
@@ -168,6 +183,33 @@ TRACE_EVENT(alloc,
 		  __entry->alloc,
 		  __print_symbolic(__entry->action, VIDMM_LIFE_WORDS),
 		  __entry->size, __entry->flags, __entry->cookie)
+);
+
+/* A range of a GPU virtual address space is taken or given back. */
+TRACE_EVENT(va_range,
+	TP_PROTO(const struct vidmm_event_va_range *record),
+	TP_ARGS(record),
+	TP_STRUCT__entry(
+		__field(u64, space)
+		__field(u64, process)
+		__field(u64, start)
+		__field(u64, size)
+		__field(u32, purpose)
+		__field(u32, action)
+	),
+	TP_fast_assign(
+		__entry->space = record->space;
+		__entry->process = record->process;
+		__entry->start = record->start;
+		__entry->size = record->size;
+		__entry->purpose = record->purpose;
+		__entry->action = record->action;
+	),
+	TP_printk("space=%llu process=%llu purpose=%s start=0x%llx size=0x%llx action=%s",
+		  __entry->space, __entry->process,
+		  __print_symbolic(__entry->purpose, VIDMM_PURPOSE_WORDS),
+		  __entry->start, __entry->size,
+		  __print_symbolic(__entry->action, VIDMM_RANGE_WORDS))
 );
 
 /* A paging operation is built, or carried out if it needs no buffer. */

@@ -32,8 +32,7 @@ use crate::{
     },
     backend::{
         Backend,
-        Flow,
-        ObjectCall, //
+        Flow, //
     },
     object::{
         allocation::Allocation,
@@ -51,10 +50,16 @@ use crate::{
         node_load::NodeLoads,
         offsets::Offsets,
         order::Sunk,
-        paging::Line,
+        paging::{
+            Builder,
+            Line, //
+        },
+        paging_process::{
+            PagingProcess,
+            FIRST_NUMBER, //
+        },
         paging_queue::PagingQueue,
         placement::Residency,
-        presence::Presence,
         reclaim::Relief,
         registry::Registry,
         scanout::Sources,
@@ -129,7 +134,8 @@ pub(crate) struct Adapter {
     idle: WaitQueue,
     #[pin]
     released: WaitQueue,
-    _presence: Presence,
+    /// Last, so that it is there before and after everything that works on its behalf.
+    process: PagingProcess,
 }
 
 /// All living objects.
@@ -168,27 +174,20 @@ impl Registries {
     }
 }
 
-/// The number of the paging process; the paging line's system context comes next.
-const SYSTEM_PROCESS: u64 = 1;
-
 impl Adapter {
     fn new(id: u64, backend: Arc<dyn Backend>) -> Result<Arc<Self>> {
-        let worker = Worker::new(backend.capabilities())?;
-        let presence = Presence::new(
-            &backend,
-            ObjectCall::CreateProcess {
-                process: SYSTEM_PROCESS,
-            },
-            ObjectCall::DestroyProcess {
-                process: SYSTEM_PROCESS,
-            },
-        )?;
+        let numbers = Atomic::new(FIRST_NUMBER);
+        let mut builder = Builder::new()?;
+        let mut residency = Residency::new(&*backend)?;
+        let process = PagingProcess::new(&backend, &mut residency.segments, &mut builder, || {
+            numbers.fetch_add(1, Relaxed)
+        })?;
+        let worker = Worker::new(backend.capabilities(), builder)?;
         let statistics = Arc::new(Statistics::new(), GFP_KERNEL)?;
         let nodes = backend.capabilities().nodes.len();
         let watchdog = Watchdog::new(nodes)?;
         let loads = NodeLoads::new(nodes)?;
-        let paging = Line::new(&backend, &worker, &watchdog, &statistics, SYSTEM_PROCESS)?;
-        let residency = Residency::new(&*backend)?;
+        let paging = Line::new(&backend, &worker, &watchdog, &statistics, &process)?;
         let mut whole = [Capacity::default(); SEGMENT_IDS];
         for segment in &residency.segments {
             if let Some(capacity) = whole.get_mut(segment.id.index()) {
@@ -212,7 +211,7 @@ impl Adapter {
                 host_apertures,
                 sources,
                 whole,
-                numbers: Atomic::new(SYSTEM_PROCESS + 2),
+                numbers,
                 submissions: Atomic::new(1),
                 ends: Atomic::new(0),
                 room: Atomic::new(1),
@@ -231,7 +230,7 @@ impl Adapter {
                 budgets <- Budgets::new(totals),
                 idle <- new_wait_queue!("Adapter::idle"),
                 released <- new_wait_queue!("Adapter::released"),
-                _presence: presence,
+                process,
             }),
             GFP_KERNEL,
         )?;
@@ -245,9 +244,9 @@ impl Adapter {
         self.id
     }
 
-    /// Returns the number of the paging process.
-    pub(crate) fn system_process(&self) -> u64 {
-        SYSTEM_PROCESS
+    /// Returns the paging process.
+    pub(crate) fn paging_process(&self) -> &PagingProcess {
+        &self.process
     }
 
     /// Returns the backend.
@@ -455,20 +454,20 @@ impl Adapter {
         &self.fixed
     }
 
-    /// Returns what the segments hold for `device`: without what debug commands took out of use, and
-    /// without what is fixed there, unless the device counts it among its demands.
+    /// Returns what the segments hold for `device`: without what no allocation can have, and without what
+    /// is fixed there, unless the device counts it among its demands.
     pub(super) fn free_capacities(&self, device: &Device) -> [Capacity; SEGMENT_IDS] {
         let mut capacities = self.whole;
         let residency = self.residency.lock();
         for segment in &residency.segments {
             if let Some(capacity) = capacities.get_mut(segment.id.index()) {
                 let fixed = self.fixed.beside(device, segment.id);
-                let withheld = segment.bytes_withheld().saturating_add(fixed.bytes);
+                let missing = segment.bytes_unavailable().saturating_add(fixed.bytes);
                 if segment.kind == SegmentKind::Memory {
-                    capacity.bytes = capacity.bytes.saturating_sub(withheld);
+                    capacity.bytes = capacity.bytes.saturating_sub(missing);
                 }
-                // Nothing says where the withheld pages are; the bound may only be too wide.
-                let most = segment.bytes().saturating_sub(withheld);
+                // Nothing says where the missing pages are; the bound may only be too wide.
+                let most = segment.bytes().saturating_sub(missing);
                 let contiguous = capacity.contiguous.saturating_sub(fixed.contiguous);
                 capacity.contiguous = contiguous.min(most);
             }

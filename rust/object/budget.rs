@@ -497,7 +497,7 @@ pub(super) fn local_bytes(capabilities: &Capabilities, residency: &Residency) ->
             segment
                 .capacity()
                 .0
-                .min(segment.bytes() - segment.bytes_withheld())
+                .min(segment.bytes() - segment.bytes_unavailable())
         })
         .fold(0, u64::saturating_add)
 }

@@ -11,6 +11,9 @@
 //! Behind the last buffer of a command goes a *signal*, which completes in its turn and raises the
 //! paging fence then, not when the work was built (SYN-2).
 //!
+//! Where there is an MMU, content is filled and moved through addresses of the paging process
+//! ([`scenario`]); otherwise operations name places.
+//!
 //! An adapter without a paging node executes operations at once; then numbers stay zero.
 //!
 //! # Locking
@@ -70,6 +73,7 @@ use crate::{
     },
     object::{
         command::Command,
+        paging_process::PagingProcess,
         statistics::{
             Direction,
             Statistics, //
@@ -80,6 +84,10 @@ use crate::{
         },
         worker::Worker, //
     },
+    policy::scratch::{
+        Ring,
+        Taken, //
+    },
     units::{
         GpuVirtualAddress,
         NodeOrdinal,
@@ -89,8 +97,13 @@ use crate::{
 };
 
 mod chopped;
+mod scenario;
+mod scratch;
 
-use chopped::Chopped;
+use self::{
+    chopped::Chopped,
+    scratch::Scratch, //
+};
 
 /// Paging buffers made at registration.
 const BUFFERS: usize = 16;
@@ -99,7 +112,7 @@ const SIGNALS: usize = 64;
 /// The segment of places that are addresses, in the trace.
 const VIRTUAL: u32 = 255;
 /// Runs of one list of an operation. Longer lists become several operations.
-const RUNS: usize = 256;
+const RUNS: usize = 512;
 
 /// Owner of the paging buffers.
 #[pin_data]
@@ -107,6 +120,8 @@ pub(crate) struct Line {
     backend: Arc<dyn Backend>,
     node: Option<NodeOrdinal>,
     context: Arc<dyn EngineContext>,
+    /// The addresses through which content is reached; [`None`] if operations name places.
+    scratch: Option<Scratch>,
     worker: Arc<Worker>,
     watchdog: Arc<Watchdog>,
     /// How long one buffer may take, in nanoseconds.
@@ -129,28 +144,36 @@ struct Pool {
     signals: List<Buffer>,
     free_buffers: usize,
     free_signals: usize,
+    /// The ranges of the scratch area.
+    ring: Ring<KVVec<Taken>>,
 }
 
 impl Line {
-    /// Makes the buffers and the system context, whose number follows that of its `process`.
+    /// Makes the buffers and the system context, which works in the space of its `process`.
     ///
     /// # Errors
     ///
     /// - `ENOMEM`: no memory.
+    /// - `EINVAL`: the scratch area is too large.
     pub(super) fn new(
         backend: &Arc<dyn Backend>,
         worker: &Arc<Worker>,
         watchdog: &Arc<Watchdog>,
         statistics: &Arc<Statistics>,
-        process: u64,
+        process: &PagingProcess,
     ) -> Result<Arc<Self>> {
         let node = backend.capabilities().paging_node;
         let context = backend.create_context(ContextDescription {
-            number: process + 1,
-            process,
+            number: process.context(),
+            process: process.number(),
             node: node.unwrap_or(NodeOrdinal(0)),
             charge: Charge::Driver,
         })?;
+        if let Some(space) = process.space() {
+            backend.set_root(&*context, space.root());
+        }
+        let space = process.space().filter(|_| node.is_some());
+        let scratch = space.map(Scratch::of).transpose()?.flatten();
         let limit_ms = node
             .and_then(|node| backend.capabilities().node(node))
             .map_or(0, |node| node.timeout_ms);
@@ -159,6 +182,7 @@ impl Line {
             signals: List::new(),
             free_buffers: 0,
             free_signals: 0,
+            ring: Scratch::ring(scratch.as_ref())?,
         };
         if node.is_some() {
             let dwords = backend.capabilities().paging_buffer_bytes / 4;
@@ -174,6 +198,7 @@ impl Line {
                 backend: backend.clone(),
                 node,
                 context,
+                scratch,
                 worker: worker.clone(),
                 watchdog: watchdog.clone(),
                 limit_ns: u64::from(limit_ms) * 1_000_000,
@@ -189,11 +214,6 @@ impl Line {
         )
     }
 
-    /// Returns the number of the system context.
-    pub(crate) fn context(&self) -> u64 {
-        self.context.number()
-    }
-
     /// Returns the number of the last paging buffer that has completed.
     pub(crate) fn completed(&self) -> u64 {
         self.completed.load(Acquire)
@@ -202,7 +222,8 @@ impl Line {
     /// Returns whether there are enough free buffers to begin a step without waiting.
     pub(super) fn is_roomy(&self) -> bool {
         let pool = self.pool.lock();
-        self.node.is_none() || (pool.free_buffers >= 4 && pool.free_signals >= 1)
+        let buffers = pool.free_buffers >= 4 && pool.free_signals >= 1;
+        self.node.is_none() || (buffers && pool.ring.is_roomy())
     }
 
     /// Wakes everybody who waits for a place to come into force or to change.
@@ -236,6 +257,18 @@ impl Line {
                 Some(buffer)
             });
         taken.ok()
+    }
+
+    /// Gives back the ranges of the scratch area that buffers up to `number` used.
+    fn release_addresses(&self, number: u64) {
+        let Some(scratch) = &self.scratch else { return };
+        loop {
+            let taken = self.pool.lock().ring.release(number);
+            match taken {
+                Some(taken) => scratch.denounce(&taken),
+                None => return,
+            }
+        }
     }
 
     /// Lets the fence of `command` be raised when everything submitted so far is complete.
@@ -314,6 +347,7 @@ impl Completion for Line {
             }
         } else {
             self.completed.store(number, Release);
+            self.release_addresses(number);
         }
         self.pool.lock().give(buffer, kind);
         self.settled.notify_all();
@@ -371,8 +405,17 @@ impl Builder {
         }
     }
 
-    /// Builds Fill with zeros.
-    pub(super) fn fill(&mut self, line: &Arc<Line>, to: impl Iterator<Item = Run>, why: Reason) {
+    /// Fills `bytes` bytes with zeros.
+    pub(super) fn fill(
+        &mut self,
+        line: &Arc<Line>,
+        bytes: u64,
+        to: impl Iterator<Item = Run>,
+        why: Reason,
+    ) {
+        if let Some(scratch) = &line.scratch {
+            return self.fill_through(line, scratch, bytes, to, why);
+        }
         let mut to = Chopped::new(to);
         let mut runs = core::mem::take(&mut self.to);
         while to.take_all(&mut runs) {
@@ -403,14 +446,18 @@ impl Builder {
         self.from = runs;
     }
 
-    /// Builds Transfer; both sides are equally long.
+    /// Copies `bytes` bytes; both sides are as long.
     pub(super) fn transfer(
         &mut self,
         line: &Arc<Line>,
+        bytes: u64,
         from: impl Iterator<Item = Run>,
         to: impl Iterator<Item = Run>,
         why: Reason,
     ) {
+        if let Some(scratch) = &line.scratch {
+            return self.transfer_through(line, scratch, bytes, (from, to), why);
+        }
         let (mut from, mut to) = (Chopped::new(from), Chopped::new(to));
         let mut source = core::mem::take(&mut self.from);
         let mut target = core::mem::take(&mut self.to);
@@ -458,10 +505,25 @@ impl Builder {
         self.build(line, &Operation::UnmapAperture { at, bytes }, why);
     }
 
+    /// Executes an operation at once, whatever the adapter does with others.
+    ///
+    /// # Errors
+    ///
+    /// As [`Backend::execute`].
+    pub(super) fn execute(
+        &mut self,
+        backend: &dyn Backend,
+        operation: &Operation<'_>,
+        why: Reason,
+    ) -> Result {
+        self.announce(0, operation, 0..operation.steps(), why);
+        backend.execute(operation)
+    }
+
     /// Encodes an operation, into as many buffers as it takes.
     fn build(&mut self, line: &Arc<Line>, operation: &Operation<'_>, why: Reason) {
         if line.node.is_none() {
-            self.announce(line, operation, 0..operation.steps(), why);
+            self.account(line, operation, 0..operation.steps(), why);
             if line.backend.execute(operation).is_err() {
                 pr_err!("operation {} failed\n", operation.name().as_str());
             }
@@ -480,7 +542,7 @@ impl Builder {
             let commands = &mut buffer.contents_mut().commands;
             let done = line.backend.build(commands, operation, &mut progress);
             if progress.0 > before {
-                self.announce(line, operation, before..progress.0, why);
+                self.account(line, operation, before..progress.0, why);
             }
             match done {
                 Ok(()) => return,
@@ -490,35 +552,39 @@ impl Builder {
     }
 
     /// Counts a part of an operation and emits its trace event.
-    fn announce(&mut self, line: &Line, operation: &Operation<'_>, part: Range<u64>, why: Reason) {
+    fn account(&mut self, line: &Line, operation: &Operation<'_>, part: Range<u64>, why: Reason) {
+        if let Operation::Transfer { from, to } = operation {
+            if let (Some(from), Some(to)) = (at(from, 0), at(to, 0)) {
+                line.statistics
+                    .transferred(Direction::between(from, to), part.end - part.start);
+            }
+        }
         let buffer = match line.node {
             Some(_) => self.number,
             None => 0,
         };
+        self.announce(buffer, operation, part, why);
+    }
+
+    /// Emits the trace event of a part of an operation in a buffer, 0 if it is executed at once.
+    fn announce(&mut self, buffer: u64, operation: &Operation<'_>, part: Range<u64>, why: Reason) {
         let sequence = self.next;
         self.next += 1;
-        let event = trace::PagingOp {
-            sequence,
-            buffer,
-            space: why.space,
-            process: why.process,
-            allocation: why.allocation,
-            cause: why.cause,
-            ..self.describe(operation, part)
-        };
-        if let Operation::Transfer { from, to } = operation {
-            if let (Some(from), Some(to)) = (at(from, 0), at(to, 0)) {
-                line.statistics
-                    .transferred(Direction::between(from, to), event.bytes);
+        trace::paging_op(|| {
+            let event = self.describe(operation, part);
+            trace::PagingOp {
+                sequence,
+                buffer,
+                space: why.space,
+                process: why.process,
+                allocation: why.allocation,
+                cause: why.cause,
+                mode: match buffer {
+                    0 => trace::Mode::CpuVirtual,
+                    _ => event.mode,
+                },
+                ..event
             }
-        }
-        trace::paging_op(|| trace::PagingOp {
-            mode: if buffer == 0 {
-                trace::Mode::CpuVirtual
-            } else {
-                event.mode
-            },
-            ..event
         });
     }
 
@@ -598,6 +664,7 @@ impl Builder {
         contents.cookie = self.number;
         contents.context = Some(line.context.clone());
         contents.completion = Some(line.clone());
+        contents.root = line.scratch.as_ref().map(|scratch| scratch.root);
         contents.whole();
         // Nobody else submits buffers to the paging node, so its completion values are known.
         let fence = line.submitted.load(Relaxed) + 1;

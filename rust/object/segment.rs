@@ -103,6 +103,8 @@ pub(crate) struct Segment {
     fragments: KVVec<Chain>,
     /// Pages in `reserved` and `fragments`.
     withheld: u32,
+    /// Page tables of the paging process, which never leave.
+    fixtures: KVVec<Chain>,
 }
 
 impl Segment {
@@ -140,6 +142,7 @@ impl Segment {
                     reserved: KVVec::new(),
                     fragments: KVVec::new(),
                     withheld: 0,
+                    fixtures: KVVec::new(),
                 },
                 GFP_KERNEL,
             )?;
@@ -195,6 +198,22 @@ impl Segment {
         self.pool.take_at(first..end).ok()
     }
 
+    /// Takes one run of pages for `bytes` bytes for good, at the high end; returns its place. For what is
+    /// set up with the adapter: this takes memory.
+    pub(super) fn fix(&mut self, bytes: u64) -> Option<Place> {
+        let pages = self.pages_for(bytes)?;
+        self.fixtures.reserve(1, GFP_KERNEL).ok()?;
+        if self.bytes_used().checked_add(bytes)? > self.commit_limit {
+            return None;
+        }
+        let chain = self
+            .pool
+            .take_run(pages, 1, 0..self.pool.pages(), End::High)?;
+        let place = self.place_in(&chain, 0);
+        let _ = self.fixtures.push_within_capacity(chain);
+        place
+    }
+
     /// Takes exactly these pages, if they are free.
     pub(super) fn take_pages(&mut self, pages: Range<u32>) -> Option<Chain> {
         self.pool.take_at(pages).ok()
@@ -203,6 +222,11 @@ impl Segment {
     /// Gives pages back.
     pub(crate) fn give(&mut self, chain: Chain) {
         self.pool.give(chain);
+    }
+
+    /// Returns how many bytes `chain` has.
+    pub(super) fn bytes_of(&self, chain: &Chain) -> u64 {
+        u64::from(chain.pages()) * self.page_bytes
     }
 
     /// Returns where `chain` lies.
@@ -309,9 +333,10 @@ impl Segment {
         });
     }
 
-    /// Lists the runs that injections took out of use.
+    /// Lists the runs that injections took out of use, and those of tables that never leave.
     fn map_out_withheld(&self, mut add: impl FnMut(Occupant)) {
-        for chain in Iterator::chain(self.reserved.iter(), self.fragments.iter()) {
+        let withheld = Iterator::chain(self.reserved.iter(), self.fragments.iter());
+        for chain in Iterator::chain(withheld, self.fixtures.iter()) {
             let candidate = Candidate {
                 key: (u64::MAX >> 1) - u64::from(chain.first()),
                 pages: chain.pages(),
@@ -436,6 +461,18 @@ impl Segment {
     /// Returns the bytes that injections took out of use.
     pub(crate) fn bytes_withheld(&self) -> u64 {
         u64::from(self.withheld) * self.page_bytes
+    }
+
+    /// Returns the bytes that page tables have.
+    pub(crate) fn bytes_of_tables(&self) -> u64 {
+        let tables = self.fixtures.iter().map(|chain| self.bytes_of(chain));
+        tables.fold(0, u64::saturating_add)
+    }
+
+    /// Returns the bytes that no allocation can have: injections took them out of use, or tables of the
+    /// paging process lie there.
+    pub(crate) fn bytes_unavailable(&self) -> u64 {
+        self.bytes_withheld().saturating_add(self.bytes_of_tables())
     }
 
     /// Returns the length of the longest run nobody has.

@@ -139,12 +139,12 @@ pub(super) struct Desk {
 }
 
 impl Worker {
-    /// Makes a worker without an adapter.
+    /// Makes a worker without an adapter; `builder` has done what was done before.
     ///
     /// # Errors
     ///
     /// - `ENOMEM`: no memory.
-    pub(super) fn new(capabilities: &Capabilities) -> Result<Arc<Self>> {
+    pub(super) fn new(capabilities: &Capabilities, builder: Builder) -> Result<Arc<Self>> {
         let nodes = capabilities.nodes.len();
         let desk = Desk {
             commands: [const { List::new() }; 3],
@@ -152,7 +152,7 @@ impl Worker {
             prepared: List::new(),
             departing: List::new(),
             stage: Stage::new(),
-            builder: Builder::new()?,
+            builder,
             floors: KVec::from_elem(Floor::default(), nodes, GFP_KERNEL)?,
             searches: 0,
             turns: Turns::new(),

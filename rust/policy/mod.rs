@@ -19,8 +19,10 @@
 //! | [`budget`] | how much each user of a segment group may keep |
 //! | [`picture`] | how the picture of a primary lies in its memory |
 //! | [`residency`] | could all of this be in memory at once |
+//! | [`paging_space`] | what lies where in the address space of the paging process |
 //! | [`patching`] | is every operand covered, inside its allocation and bound |
 //! | [`sharing`] | whose work goes to a node next |
+//! | [`scratch`] | which addresses paging work goes through, and when they are free again |
 //! | [`splitting`] | how far a buffer can run before it must be cut, and where everything lies meanwhile |
 //!
 //! # Why the pages of a segment are not kept by the kernel's GPU buddy allocator
@@ -46,6 +48,7 @@ mod free_runs;
 pub mod heap_sort;
 pub mod host_aperture;
 pub mod page_table;
+pub mod paging_space;
 mod patch_list;
 pub mod patching;
 pub mod picture;
@@ -54,6 +57,7 @@ mod preference;
 pub mod residency;
 mod resource_table;
 mod run_tree;
+pub mod scratch;
 pub mod sharing;
 pub mod splitting;
 mod tree_update;

@@ -26,12 +26,14 @@ pub use self::words::{
     Call,
     Cause,
     Decision,
+    Hold,
     Kind,
     Life,
     Mode,
     Operation,
     Origin,
     Prepared,
+    Purpose,
     Shown,
     State,
     Waiting,
@@ -166,6 +168,22 @@ events! {
         flags: u32,
         /// The client's mark.
         cookie: u64,
+    }
+
+    /// A range of a GPU virtual address space is taken or given back.
+    va_range => VaRange(48) {
+        /// The space.
+        space: u64,
+        /// Owner of the space.
+        process: u64,
+        /// What it is for.
+        purpose: Purpose,
+        /// Its first address.
+        start: u64,
+        /// Bytes.
+        size: u64,
+        /// What happens to it.
+        action: Hold,
     }
 
     /// A paging operation is built, or carried out if it needs no buffer.

@@ -64,6 +64,36 @@ words! {
         Destroy,
     }
 
+    /// What a range of a GPU virtual address space is for.
+    Purpose {
+        /// `root`: a client's root page table, seen by the paging process.
+        Root,
+        /// `table`: another page table of a client, likewise.
+        Table,
+        /// `source`: content that is read.
+        Source,
+        /// `destination`: content that is written.
+        Destination,
+        /// `backend`: what the backend keeps for itself.
+        Backend,
+        /// `pool`: mappings of a tile pool.
+        Pool,
+        /// `reservation`: VA_RESERVE.
+        Reservation,
+        /// `map`: VA_MAP outside of a reservation.
+        Map,
+        /// `fence`: a page of fence slots.
+        Fence,
+    }
+
+    /// What happens to a range of a GPU virtual address space.
+    Hold {
+        /// `alloc`
+        Alloc,
+        /// `free`
+        Free,
+    }
+
     /// The kind of a paging operation.
     Operation {
         /// `Fill`

@@ -57,6 +57,7 @@ use self::{
 use super::{
     address,
     packet,
+    page_table::ENTRY_BYTES,
     trace_call,
     Backend,
     Buffer,
@@ -64,6 +65,7 @@ use super::{
     Commands,
     ContextDescription,
     EngineContext,
+    Entry,
     Event,
     Failure,
     Flow,
@@ -391,6 +393,13 @@ impl Backend for Engine {
 
     fn lookups(&self, node: NodeOrdinal) -> Option<Lookups> {
         self.shared.mmu.as_ref()?.lookups(node)
+    }
+
+    fn entry(&self, table: Place, level: u32, index: u32) -> Option<Entry> {
+        let place = table.forward(u64::from(index) * ENTRY_BYTES);
+        let inside = self.shared.memory.contains(place, ENTRY_BYTES);
+        let word = inside.then(|| self.shared.memory.load(place))??;
+        Some(page_table::decode(word, level))
     }
 
     fn flush(&self) {

@@ -35,6 +35,20 @@ impl<I: Iterator<Item = Run>> Chopped<I> {
         !list.is_empty()
     }
 
+    /// Fills `list` with at most `bytes` bytes, as far as there is room; returns how many there are.
+    pub(super) fn take_some(&mut self, list: &mut KVec<Run>, bytes: u64) -> u64 {
+        list.clear();
+        let mut taken = 0;
+        while taken < bytes {
+            match self.next_into(list) {
+                Some(more) => taken += more,
+                None => return taken,
+            }
+        }
+        self.give_back(list, taken - bytes);
+        bytes
+    }
+
     /// Fills both lists with pieces of the same total length; returns whether there was anything.
     pub(super) fn take_with<J: Iterator<Item = Run>>(
         &mut self,

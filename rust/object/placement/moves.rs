@@ -91,8 +91,8 @@ impl Mover<'_> {
                 if let Some(segment) = self.residency.segment_mut(*id) {
                     let (line, builder) = (self.line, &mut *self.builder);
                     match residence.content {
-                        Content::Empty => builder.fill(line, segment.runs(chain), why),
-                        _ => builder.transfer(line, backing.runs(), segment.runs(chain), why),
+                        Content::Empty => builder.fill(line, size, segment.runs(chain), why),
+                        _ => builder.transfer(line, size, backing.runs(), segment.runs(chain), why),
                     }
                     segment.order.enter(allocation, &mut residence);
                 }
@@ -104,7 +104,7 @@ impl Mover<'_> {
             }
             Location::Aperture(_) => {
                 let id = self.residency.aperture().unwrap_or(SegmentId::SYSTEM);
-                self.clean(&backing, &mut residence, why);
+                self.clean(&backing, size, &mut residence, why);
                 if let Some(place) = to {
                     self.builder
                         .map_aperture(self.line, place, backing.runs(), why);
@@ -117,7 +117,7 @@ impl Mover<'_> {
                 usage.add(Sum::Resident(SegmentId::SYSTEM), size);
             }
             Location::System => {
-                self.clean(&backing, &mut residence, why);
+                self.clean(&backing, size, &mut residence, why);
                 self.residency.system_bytes += size;
                 usage.add(Sum::Resident(SegmentId::SYSTEM), size);
             }
@@ -145,9 +145,9 @@ impl Mover<'_> {
     }
 
     /// Clears backing pages that hold what was given up, before an engine can see them.
-    fn clean(&mut self, backing: &Backing, residence: &mut Residence, why: Reason) {
+    fn clean(&mut self, backing: &Backing, bytes: u64, residence: &mut Residence, why: Reason) {
         if residence.is_stained() {
-            self.builder.fill(self.line, backing.runs(), why);
+            self.builder.fill(self.line, bytes, backing.runs(), why);
             residence.note_cleared();
         }
     }
@@ -198,7 +198,7 @@ impl Mover<'_> {
                     let (line, builder) = (self.line, &mut *self.builder);
                     match (fate, residence.backing()) {
                         (Some(Fate::Copied), Some(backing)) => {
-                            builder.transfer(line, segment.runs(&chain), backing.runs(), why);
+                            builder.transfer(line, size, segment.runs(&chain), backing.runs(), why);
                         }
                         _ => builder.discard(line, segment.runs(&chain), why),
                     }
@@ -296,8 +296,13 @@ impl Mover<'_> {
         let from = self.residency.segment(here);
         let to = self.residency.segment(there);
         if let (Some(from), Some(to)) = (from, to) {
-            self.builder
-                .transfer(self.line, from.runs(old), to.runs(new), why);
+            self.builder.transfer(
+                self.line,
+                from.bytes_of(old),
+                from.runs(old),
+                to.runs(new),
+                why,
+            );
         }
     }
 

@@ -122,7 +122,7 @@ pub fn place(allocation: &Allocation) -> (u64, u64) {
 pub fn assert_all_free() {
     clock::wait_until("all memory is free", || {
         let memory = debugfs::segment(1);
-        memory.free == memory.total && debugfs::segment(3).mapped == 0
+        memory.free == memory.room() && debugfs::segment(3).mapped == 0
     });
 }
 

@@ -38,6 +38,10 @@ impl Suite {
     }
 }
 
+/// DISC with its page tables in system memory: all of the memory segments is for allocations, however
+/// many clients have address spaces.
+pub const TABLES_OUTSIDE: &str = "profile=DISC levels=4 client_tables=0 paging_tables=0";
+
 /// Makes a table of tests out of lines of requirements and functions.
 #[macro_export]
 macro_rules! cases {

@@ -108,6 +108,15 @@ fn write(file: &str, text: &str) {
     fs::write(&path, text).unwrap_or_else(|error| panic!("{path}: {error}"));
 }
 
+/// Lets the events of the module be on from its load on, which comes next, and starts to record.
+pub fn record_load() -> Recording {
+    write("tracing_on", "0");
+    write("trace", "");
+    write("set_event", "*:mod:vidmm");
+    write("tracing_on", "1");
+    Recording(())
+}
+
 /// Switches the events of the module on, once per load: switching patches code, which is slow and,
 /// under emulation, a risk.
 fn enable() {
@@ -184,6 +193,15 @@ impl Event {
     }
 }
 
+/// The segment of places that are addresses.
+const VIRTUAL: u64 = 255;
+
+/// Whether a paging operation has this name, or is the virtual form of what has it.
+fn is_named(operation: &Event, op: &str) -> bool {
+    let name = operation.word("op");
+    name == op || (matches!(op, "Fill" | "Transfer") && name.strip_suffix("Virtual") == Some(op))
+}
+
 /// A recording that runs.
 pub struct Recording(());
 
@@ -232,14 +250,15 @@ impl Events {
         self.0.iter().filter(move |event| event.name == name)
     }
 
-    /// Paging operations with one name that concern one allocation.
+    /// Paging operations with one name that concern one allocation. `Fill` and `Transfer` stand for
+    /// their virtual forms too: which one is used is a matter of the adapter.
     pub fn operations<'a>(
         &'a self,
         op: &'a str,
         object_id: u64,
     ) -> impl Iterator<Item = &'a Event> {
         self.named("paging_op")
-            .filter(move |event| event.word("op") == op && event.number("alloc") == object_id)
+            .filter(move |event| is_named(event, op) && event.number("alloc") == object_id)
             .filter(|event| event.word("cause") != "scrub")
     }
 
@@ -248,6 +267,34 @@ impl Events {
         self.operations(op, object_id)
             .map(|event| event.number("bytes"))
             .sum()
+    }
+
+    /// Where a paging operation reads: segment and offset, also if it goes through addresses.
+    pub fn source(&self, operation: &Event) -> (u64, u64) {
+        self.place(operation, "src_seg", "src_off")
+    }
+
+    /// Where a paging operation writes: segment and offset, also if it goes through addresses.
+    pub fn destination(&self, operation: &Event) -> (u64, u64) {
+        self.place(operation, "dst_seg", "dst_off")
+    }
+
+    /// The place that an operation names, or that the last update before it let its address name.
+    fn place(&self, operation: &Event, segment: &str, offset: &str) -> (u64, u64) {
+        let (segment, offset) = (operation.number(segment), operation.number(offset));
+        if segment != VIRTUAL {
+            return (segment, offset);
+        }
+        let update = self
+            .named("paging_op")
+            .take_while(|event| event.number("seq") < operation.number("seq"))
+            .filter(|event| event.word("op") == "UpdatePageTable" && event.number("level") == 0)
+            .filter(|event| event.number("space") == operation.number("space"))
+            .filter(|event| offset.wrapping_sub(event.number("va")) < event.number("bytes"))
+            .last();
+        let update = update.unwrap_or_else(|| panic!("no entry for: {}", operation.text));
+        let inside = offset - update.number("va");
+        (update.number("dst_seg"), update.number("dst_off") + inside)
     }
 
     /// Place of the first event, from index `from` on, with these fields.

@@ -22,15 +22,18 @@ use super::{
 };
 use crate::{
     abstractions::params::Parameters,
-    backend::capabilities::{
-        Capabilities,
-        Node,
-        NodeKind,
-        PictureLimits,
-        Segment,
-        SegmentKind,
-        Translation,
-        UpdateMode, //
+    backend::{
+        capabilities::{
+            Capabilities,
+            Node,
+            NodeKind,
+            PictureLimits,
+            Segment,
+            SegmentKind,
+            Translation,
+            UpdateMode, //
+        },
+        page_table::ENTRY_BYTES, //
     },
     units::{
         NodeOrdinal,
@@ -212,6 +215,12 @@ fn translation(
         2 => (FIRST_ADDRESS..END_OF_TWO_LEVELS, page_table::RESIZABLE_ROOT),
         _ => (FIRST_ADDRESS..END_OF_FOUR_LEVELS, page_table::FIXED_ROOT),
     };
+    // Tables in system memory are one page each, also when a root has grown (VA-11).
+    let client_tables = table(parameters.client_tables)?;
+    let longest = u64::from(*root_entries.end()) * ENTRY_BYTES;
+    if client_tables == SegmentId::SYSTEM && longest > PAGE_BYTES {
+        return Err(EINVAL);
+    }
     Ok(Some(Translation {
         addresses,
         root_entries,
@@ -220,10 +229,11 @@ fn translation(
         driver_bits: page_table::DRIVER_BITS,
         levels,
         update_mode,
-        client_tables: table(parameters.client_tables)?,
+        client_tables,
         paging_tables: table(parameters.paging_tables)?,
         scratch_bytes,
         reserved_bytes,
+        reserved_at: None,
     }))
 }
 

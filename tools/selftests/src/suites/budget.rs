@@ -59,14 +59,17 @@ use crate::{
         wait_for_the_end,
         Child, //
     },
-    suite::Suite,
+    suite::{
+        Suite,
+        TABLES_OUTSIDE, //
+    },
     trace::Recording, //
 };
 
 /// The suite.
 pub const SUITE: Suite = Suite {
     name: "budget",
-    parameters: Some("profile=DISC"),
+    parameters: Some(TABLES_OUTSIDE),
     cases: crate::cases! {
         "[RES-19]" single_client_has_all_marked_memory,
         "[RES-19]" second_active_client_lowers_the_budget,

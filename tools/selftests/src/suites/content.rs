@@ -16,13 +16,16 @@ use crate::{
         VISIBLE_SEGMENT, //
     },
     process::Child,
-    suite::Suite,
+    suite::{
+        Suite,
+        TABLES_OUTSIDE, //
+    },
 };
 
 /// The suite.
 pub const SUITE: Suite = Suite {
     name: "content",
-    parameters: Some("profile=DISC"),
+    parameters: Some(TABLES_OUTSIDE),
     cases: crate::cases! {
         "[RES-16]" memory_of_an_ended_client_reads_zero_by_the_cpu,
         "[RES-16]" memory_of_an_ended_client_reads_zero_by_the_gpu,

@@ -275,7 +275,7 @@ fn memory_that_moves_gives_its_pages_back() {
         // The CPU loses the page before the first operation is built.
         events.assert_order(&[
             format!("backend_call name=unmap_host_aperture alloc={id}"),
-            format!("paging_op op=Transfer alloc={id}"),
+            format!("paging_op op=TransferVirtual alloc={id}"),
         ]);
         assert!(mapping.read(0, data.len()) == data, "after {away}");
     }

@@ -29,14 +29,17 @@ use crate::{
         MIB,
         VISIBLE_SEGMENT, //
     },
-    suite::Suite,
+    suite::{
+        Suite,
+        TABLES_OUTSIDE, //
+    },
     trace::Recording, //
 };
 
 /// The suite.
 pub const SUITE: Suite = Suite {
     name: "make_resident",
-    parameters: Some("profile=DISC"),
+    parameters: Some(TABLES_OUTSIDE),
     cases: crate::cases! {
         "[RES-13]" list_whose_last_does_not_fit_changes_nothing,
         "[RES-13]" evicting_what_is_lacking_is_enough,

@@ -46,6 +46,8 @@ pub mod oversubscription;
 pub mod paging;
 pub mod paging_buffer;
 pub mod paging_queue;
+pub mod paging_space;
+pub mod paging_virtual;
 pub mod patch_list;
 pub mod pinned;
 pub mod placement_matrix;
@@ -115,6 +117,11 @@ pub const ALL: &[&Suite] = &[
     &paging_queue::SUITE,
     &paging::SUITE,
     &paging_buffer::SUITE,
+    &paging_virtual::SUITE,
+    &paging_virtual::PLACE_SUITE,
+    &paging_virtual::SMALL_SUITE,
+    &paging_virtual::BUFFER_SUITE,
+    &paging_space::SUITE,
     &events::SUITE,
     &moves::SUITE,
     &moves::LIMIT_SUITE,
@@ -156,6 +163,7 @@ pub const ALL: &[&Suite] = &[
     &host_aperture::UNREACHABLE_SUITE,
     &relocation::LARGE_SUITE,
     &paging::PHYSICAL_SUITE,
+    &paging::PLACES_SUITE,
     &engine::PHYSICAL_SUITE,
     &node::PHYSICAL_SUITE,
     &splitting::PHYSICAL_SUITE,

@@ -94,12 +94,12 @@ fn move_between_memory_segments_is_one_transfer() {
             assert_eq!(ways(&events, allocation.object_id), [(from, to)]);
             let transfers: Vec<_> = events
                 .operations("Transfer", allocation.object_id)
-                .map(|event| (event.number("src_seg"), event.number("dst_seg")))
+                .map(|event| (events.source(event).0, events.destination(event).0))
                 .collect();
             assert_eq!(transfers, [(from, to)], "move {command}");
             events.assert_order(&[
                 "residency cause=move".to_owned(),
-                "paging_op op=Transfer cause=move".to_owned(),
+                "paging_op op=TransferVirtual cause=move".to_owned(),
                 "node_end kind=paging".to_owned(),
             ]);
         }
@@ -380,7 +380,7 @@ pub fn failing_steps_leak_nothing() {
     }
     let fixture = Fixture::new();
     for (id, whole) in [(1, physical as fn(u64, u32) -> _), (2, plain)] {
-        let size = debugfs::segment(id).total;
+        let size = debugfs::segment(id).room();
         let allocation = fixture.create(whole(size, 1 << id));
         let answer = fixture
             .client

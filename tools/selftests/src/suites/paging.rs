@@ -2,7 +2,8 @@
 
 //! Paging operations: which there are, in which buffers they run, and what may not overtake what.
 //!
-//! The same tests run on an adapter with both kinds of nodes and on one without GPU MMU.
+//! Most tests run on an adapter with both kinds of nodes and on one without GPU MMU. How content goes
+//! through addresses is another suite.
 
 use std::collections::{
     BTreeMap,
@@ -49,15 +50,23 @@ pub const PHYSICAL_SUITE: Suite = Suite {
     cases: CASES,
 };
 
+/// What holds on PHYS alone.
+pub const PLACES_SUITE: Suite = Suite {
+    name: "paging_places",
+    parameters: Some("profile=PHYS"),
+    cases: crate::cases! {
+        "[PAG-22]" first_residency_is_fill_then_submit,
+        "[PAG-22]" eviction_is_transfer_then_submit,
+        "[PAG-22]" return_is_transfer_then_submit,
+        "[PAG-22]" virtual_forms_never_occur,
+    },
+};
+
 const CASES: &[Case] = crate::cases! {
     "[PAG-1]" operations_have_known_names_and_one_buffer,
     "[PAG-2]" buffers_run_in_the_system_context,
     "[PAG-14]" memory_is_not_reused_before_its_content_has_left,
     "[PAG-14]" reused_memory_shows_no_foreign_data,
-    "[PAG-22]" first_residency_is_fill_then_submit,
-    "[PAG-22]" eviction_is_transfer_then_submit,
-    "[PAG-22]" return_is_transfer_then_submit,
-    "[PAG-22]" virtual_forms_never_occur,
     "[PAG-15] [PAG-22]" destruction_of_resident_memory_is_a_discard,
     "[BCK-1]" backend_calls_account_for_every_object,
     "" move_goes_to_each_kind_of_place,

@@ -22,10 +22,11 @@ use crate::{
     },
 };
 
-/// The suite, with the smallest buffers that are worth it.
+/// The suite, with the smallest buffers that are worth it. Operations that name places are the ones that
+/// are cut.
 pub const SUITE: Suite = Suite {
     name: "paging_buffer",
-    parameters: Some("profile=DISC paging_buffer=4096"),
+    parameters: Some("profile=PHYS paging_buffer=4096"),
     cases: crate::cases! {
         "[PAG-17]" large_transfer_spans_several_buffers_in_order,
         "[PAG-17]" operation_goes_on_where_the_full_buffer_ended,

@@ -26,13 +26,16 @@ use crate::{
     },
     module::Loaded,
     process,
-    suite::Suite,
+    suite::{
+        Suite,
+        TABLES_OUTSIDE, //
+    },
 };
 
 /// The suite.
 pub const SUITE: Suite = Suite {
     name: "pinned",
-    parameters: Some("profile=DISC"),
+    parameters: Some(TABLES_OUTSIDE),
     cases: crate::cases! {
         "" creation_without_the_right_is_refused,
         "" lack_of_a_right_comes_before_a_bad_size,

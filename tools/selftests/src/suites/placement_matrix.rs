@@ -41,7 +41,8 @@ use crate::{
 pub const SUITE: Suite = Suite {
     name: "placement_matrix",
     parameters: Some(
-        "profile=DISC segments=memory:768K:visible:contiguous=768K:scanout,\
+        "profile=DISC levels=4 client_tables=0 paging_tables=0 \
+         segments=memory:768K:visible:contiguous=768K:scanout,\
          memory:768K:page=64K:window=8:contiguous=768K,aperture:768K:scanout",
     ),
     cases: crate::cases! {

@@ -28,13 +28,16 @@ use crate::{
         VISIBLE_SEGMENT, //
     },
     module::Loaded,
-    suite::Suite,
+    suite::{
+        Suite,
+        TABLES_OUTSIDE, //
+    },
 };
 
 /// The suite.
 pub const SUITE: Suite = Suite {
     name: "primary",
-    parameters: Some("profile=DISC"),
+    parameters: Some(TABLES_OUTSIDE),
     cases: crate::cases! {
         "" picture_without_pixels_is_refused,
         "" picture_without_format_is_refused,

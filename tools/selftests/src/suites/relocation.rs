@@ -42,14 +42,17 @@ use crate::{
         ASIDE, //
     },
     random::Random,
-    suite::Suite,
+    suite::{
+        Suite,
+        TABLES_OUTSIDE, //
+    },
     trace::Recording,
 };
 
 /// The suite.
 pub const SUITE: Suite = Suite {
     name: "relocation",
-    parameters: Some("profile=DISC"),
+    parameters: Some(TABLES_OUTSIDE),
     cases: crate::cases! {
         "[SEG-32]" mapped_memory_keeps_its_content_on_every_way,
         "[SEG-32]" locked_memory_keeps_its_content_on_every_way,

@@ -277,7 +277,7 @@ fn memory_segment_is_filled_with_zeros() {
     events.assert_order(&[
         format!("resident_step where=worker step=1 alloc={id}"),
         format!("resident_step where=worker step=2 alloc={id}"),
-        format!("paging_op op=Fill alloc={id}"),
+        format!("paging_op op=FillVirtual alloc={id}"),
         format!("resident_step where=worker step=3 alloc={id}"),
         "fence origin=worker".to_owned(),
     ]);
@@ -378,7 +378,7 @@ fn content_is_restored_instead_of_filled() {
     events.assert_order(&[
         format!("resident_step where=worker step=1 alloc={id}"),
         format!("resident_step where=worker step=2 alloc={id}"),
-        format!("paging_op op=Transfer alloc={id}"),
+        format!("paging_op op=TransferVirtual alloc={id}"),
         "fence origin=worker".to_owned(),
     ]);
     assert!(mapping.read(0, data.len()) == data, "the content differs");

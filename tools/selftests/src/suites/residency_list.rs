@@ -133,7 +133,8 @@ fn list_that_does_not_fit_changes_nothing() {
     let small: Vec<u32> = (0..2)
         .map(|_| fixture.create(plain(MIB, VISIBLE_SEGMENT)).handle)
         .collect();
-    let large = fixture.create(plain(15 * MIB, VISIBLE_SEGMENT));
+    let room = debugfs::segment(1).room();
+    let large = fixture.create(plain(room - MIB, VISIBLE_SEGMENT));
     let list = [small[0], small[1], large.handle];
     let mut argument = MakeResident {
         queue: fixture.queue.handle,
@@ -231,7 +232,10 @@ fn evict_waits_for_queued_work() {
     let events = recording.stop();
     events.assert_order(&[
         "node_end node=2 kind=dma".to_owned(),
-        format!("paging_op op=Transfer alloc={}", allocation.object_id),
+        format!(
+            "paging_op op=TransferVirtual alloc={}",
+            allocation.object_id
+        ),
     ]);
     assert_eq!(fixture.client.map(&allocation).read64(0), 7);
 }

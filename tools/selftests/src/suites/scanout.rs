@@ -31,14 +31,17 @@ use crate::{
         SYSTEM,
         VISIBLE_SEGMENT, //
     },
-    suite::Suite,
+    suite::{
+        Suite,
+        TABLES_OUTSIDE, //
+    },
     trace::Recording,
 };
 
 /// The suite.
 pub const SUITE: Suite = Suite {
     name: "scanout",
-    parameters: Some("profile=DISC"),
+    parameters: Some(TABLES_OUTSIDE),
     cases: crate::cases! {
         "[SEG-22]" primary_in_system_memory_is_mapped_while_displayed,
         "[SEG-22]" primary_that_nobody_asked_for_leaves_when_hidden,

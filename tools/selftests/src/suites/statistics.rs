@@ -45,11 +45,15 @@ pub const SUITE: Suite = Suite {
     },
 };
 
-/// The paging operations of physical mode.
-const OPERATIONS: [&str; 5] = [
+/// The paging operations.
+const OPERATIONS: [&str; 9] = [
     "Fill",
     "Transfer",
     "Discard",
+    "FillVirtual",
+    "TransferVirtual",
+    "UpdatePageTable",
+    "FlushTLB",
     "MapAperture",
     "UnmapAperture",
 ];
@@ -134,7 +138,7 @@ fn expected(events: &Events) -> BTreeMap<String, u64> {
     let one = |_: &Event| 1;
     let bytes = |event: &Event| event.number("bytes");
     let left = |event: &&Event| event.number("to_seg") == u64::MAX;
-    let transfer = |event: &&Event| event.word("op") == "Transfer";
+    let transfer = |event: &&Event| matches!(event.word("op"), "Transfer" | "TransferVirtual");
     let mut all = BTreeMap::new();
     for name in OPERATIONS {
         all.insert(format!("operations_{name}"), 0);
@@ -152,7 +156,7 @@ fn expected(events: &Events) -> BTreeMap<String, u64> {
         ),
         sums(
             events.named("paging_op").filter(transfer),
-            |event| match (event.number("src_seg"), event.number("dst_seg")) {
+            |event| match (events.source(event).0, events.destination(event).0) {
                 (0, _) => "transferred_in".to_owned(),
                 (_, 0) => "transferred_out".to_owned(),
                 _ => "transferred_within".to_owned(),
@@ -320,7 +324,7 @@ fn segments_agree_with_allocations() {
             .map(|placement| placement.record.number("size"))
             .sum();
         let reserved = if segment.id == 1 { 65536 } else { 0 };
-        assert_eq!(segment.mapped, taken, "{segment:?}");
-        assert_eq!(segment.total - segment.free, taken + reserved);
+        assert_eq!(segment.mapped, taken + segment.tables, "{segment:?}");
+        assert_eq!(segment.room() - segment.free, taken + reserved);
     }
 }

@@ -79,7 +79,7 @@ fn what_cannot_fit_is_too_large() {
         (refusal.errno, refusal.kind),
         (libc::ENOSPC, abi::SUBMIT_ERROR_TOO_LARGE)
     );
-    let commands = bind_all(&fixture, &[6 * MIB, 6 * MIB, 4 * MIB]);
+    let commands = bind_all(&fixture, &[6 * MIB, 6 * MIB, 3 * MIB]);
     fixture.run(&context, &commands);
 }
 

@@ -98,9 +98,15 @@ fn every_event_has_its_fields_in_order() {
 
 fn words_are_those_of_the_text() {
     let (events, _) = record_work();
-    let words: [(&str, &str, &[&str]); 12] = [
+    let words: [(&str, &str, &[&str]); 14] = [
         ("alloc", "action", &["create", "destroy"]),
-        ("paging_op", "mode", &["none"]),
+        ("paging_op", "mode", &["none", "gpu_virtual"]),
+        (
+            "va_range",
+            "purpose",
+            &["root", "table", "source", "destination"],
+        ),
+        ("va_range", "action", &["alloc", "free"]),
         (
             "paging_op",
             "cause",
@@ -134,8 +140,10 @@ fn words_are_those_of_the_text() {
             "paging_op",
             "op",
             &[
-                "Fill",
-                "Transfer",
+                "FillVirtual",
+                "TransferVirtual",
+                "UpdatePageTable",
+                "FlushTLB",
                 "Discard",
                 "MapAperture",
                 "UnmapAperture",
@@ -179,7 +187,10 @@ fn numbers_have_the_form_of_the_text() {
             let right = if words.contains(&key) {
                 text.bytes()
                     .all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
-            } else if key.ends_with("_off") || hexadecimal.contains(&key) {
+            } else if key.ends_with("_off")
+                || hexadecimal.contains(&key)
+                || (event.name == "va_range" && matches!(key, "start" | "size"))
+            {
                 is_hexadecimal(text)
             } else if matches!(
                 key,
