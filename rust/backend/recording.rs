@@ -243,7 +243,15 @@ impl Recorder {
     /// - `EINVAL`: the parameters break a rule of registration.
     /// - `ENOMEM`: no memory.
     pub(crate) fn new(parameters: &Parameters) -> Result<Arc<Self>> {
-        let capabilities = software::capabilities(parameters)?;
+        software::capabilities(parameters).and_then(Self::with)
+    }
+
+    /// Creates a backend that says this about itself, which need not be sound.
+    ///
+    /// # Errors
+    ///
+    /// - `ENOMEM`: no memory.
+    pub(crate) fn with(capabilities: Capabilities) -> Result<Arc<Self>> {
         let mut queues = KVec::with_capacity(capabilities.nodes.len(), GFP_KERNEL)?;
         for _ in 0..capabilities.nodes.len() {
             let queue = Queue {

@@ -175,6 +175,8 @@ impl Registries {
 }
 
 impl Adapter {
+    // Its frame is not to lie on the stack while others are set up.
+    #[inline(never)]
     fn new(id: u64, backend: Arc<dyn Backend>) -> Result<Arc<Self>> {
         let numbers = Atomic::new(FIRST_NUMBER);
         let mut builder = Builder::new()?;

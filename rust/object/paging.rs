@@ -155,6 +155,8 @@ impl Line {
     ///
     /// - `ENOMEM`: no memory.
     /// - `EINVAL`: the scratch area is too large.
+    // Its frame is not to lie on the stack while others are set up.
+    #[inline(never)]
     pub(super) fn new(
         backend: &Arc<dyn Backend>,
         worker: &Arc<Worker>,

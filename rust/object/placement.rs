@@ -183,6 +183,8 @@ impl Residency {
     ///
     /// - `ENOMEM`: no memory.
     /// - `EINVAL`: a segment has more pages than can be counted.
+    // Its frame is not to lie on the stack while others are set up.
+    #[inline(never)]
     pub(super) fn new(adapter: &dyn crate::backend::Backend) -> Result<Self> {
         let segments = Segment::all(adapter.capabilities())?;
         // A segment has at most one occupant, and one run, per page.

@@ -173,6 +173,8 @@ impl Engine {
     ///
     /// - `EINVAL`: the parameters break a rule of registration.
     /// - `ENOMEM`: no memory.
+    // Its frame is not to lie on the stack while others are set up.
+    #[inline(never)]
     pub(crate) fn new(parameters: &Parameters) -> Result<Arc<Self>> {
         let mut configuration = Configuration::new(parameters)?;
         let capabilities = &mut configuration.capabilities;
