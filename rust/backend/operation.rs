@@ -102,6 +102,7 @@ pub(crate) struct FlushRange {
 
 impl FlushRange {
     /// The whole space.
+    #[allow(dead_code)]
     pub(crate) const ALL: Self = Self {
         start: GpuVirtualAddress(0),
         end: GpuVirtualAddress(0),

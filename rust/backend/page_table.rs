@@ -96,6 +96,7 @@ pub(crate) enum Phase {
     /// While it is in force.
     Normal,
     /// At its end: it is about to leave its memory.
+    #[allow(dead_code)]
     Leaving,
 }
 

@@ -9,6 +9,8 @@
  * A word lies in the ring buffer as a number, which costs four bytes and no copying of strings, and
  * becomes a word when it is printed. So filters compare numbers: "cause == 4" is pressure; the file
  * "format" of an event lists which number is which word. All other fields are filtered as they are.
+ *
+ * Size: one header for all events of a system, as the macros want it.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM vidmm

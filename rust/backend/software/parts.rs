@@ -124,8 +124,8 @@ impl Memory {
 
     /// Copies a range to another one of the same length, from the end at which `direction` begins.
     pub(super) fn copy_parts(&self, to: &Parts, from: &Parts, direction: Direction) -> Option<()> {
-        let mut pairs = Pairs::new(to.parts(), from.parts(), direction);
-        while let Some((to, from)) = pairs.next() {
+        let pairs = Pairs::new(to.parts(), from.parts(), direction);
+        for (to, from) in pairs {
             match (to.place, from.place) {
                 (Some(to_place), Some(from_place)) => {
                     self.copy(to_place, from_place, to.bytes, direction)?;
