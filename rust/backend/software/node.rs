@@ -303,14 +303,15 @@ impl Node {
     }
 
     /// Runs a buffer and gives it back.
-    fn serve(&self, buffer: ListArc<Buffer>) {
+    fn serve(&self, mut buffer: ListArc<Buffer>) {
         let contents = buffer.contents();
+        let mut begun = contents.portion.start;
         let context = contents.context.clone();
         let outcome = match context
             .as_ref()
             .map(|context| context.as_any().downcast_ref())
         {
-            Some(Some(context)) => self.run_in(contents, context),
+            Some(Some(context)) => self.run_in(contents, context, &mut begun),
             _ => Outcome::Stopped,
         };
         drop(context);
@@ -321,11 +322,15 @@ impl Node {
             }
             (_, outcome) => outcome,
         };
+        if outcome == Outcome::Preempted {
+            // What was carried out may have been overwritten since, on purpose: never again.
+            buffer.contents_mut().portion.start = begun;
+        }
         buffer.give_back(outcome);
     }
 
-    /// Runs a buffer of `context`.
-    fn run_in(&self, contents: &Contents, context: &Context) -> Outcome {
+    /// Runs a buffer of `context`; `begun` becomes the dword of the operation that was begun last.
+    fn run_in(&self, contents: &Contents, context: &Context, begun: &mut usize) -> Outcome {
         let interruption =
             Interruption::new(context, &self.stopping, &self.given_up, contents.fence);
         if interruption.check().is_err() {
@@ -348,7 +353,7 @@ impl Node {
                 Outcome::Error { offset: 0 }
             }
             Kind::Dma => self.client(contents, context, interruption),
-            Kind::Paging => self.paging(contents, context, interruption),
+            Kind::Paging => self.paging(contents, context, interruption, begun),
         };
         trace::node_end(record);
         self.shared.counters.buffer();
@@ -417,6 +422,7 @@ impl Node {
         contents: &Contents,
         context: &Context,
         interruption: Interruption<'_>,
+        begun: &mut usize,
     ) -> Outcome {
         let mut tools = self.tools.lock();
         let Tools { scratch, delays } = &mut *tools;
@@ -431,6 +437,8 @@ impl Node {
                 return Outcome::Stopped;
             }
             let offset = cut.offset();
+            // CAST: `usize` has 64 bits wherever this driver runs.
+            *begun = offset as usize / 4;
             let done = match cut.words {
                 Some(packet) => executor.packet(packet, skip),
                 None => Err(paging::Halt::Wrong),
