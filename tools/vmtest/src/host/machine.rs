@@ -77,22 +77,30 @@ enum Event {
 /// How often a boot is tried that the emulator spoils.
 const BOOTS: usize = 4;
 
+/// How long the console of a kernel that boots says nothing at most, on a busy
+/// machine as well.
+const SILENCE: Duration = Duration::from_secs(180);
+
 /// Boots the VM and follows it to its end.
 ///
 /// QEMU's multi-threaded emulator sometimes runs a breakpoint that the kernel,
 /// patching its own code, has already taken back; the kernel then dies of an
 /// unexpected "int3", mostly while it boots. Such a boot has told nothing about
-/// the module, so it is done again. Once the guest is up nothing is repeated.
+/// the module, so it is done again, and so is one that falls silent. Once the
+/// guest is up nothing is repeated.
 pub fn run(plan: &Plan<'_>, listener: &mut impl Listener) -> Result<Outcome> {
     fs::create_dir_all(&plan.logs)?;
     let mut progress = Progress::new();
     for _ in 1..BOOTS {
         let run = run_once(plan, progress, listener)?;
-        if run.ready || !run.is_lost_breakpoint() {
-            return Ok(run.finish());
-        }
+        let why = match run {
+            Run { ready: true, .. } => return Ok(run.finish()),
+            Run { silent: true, .. } => "the boot fell silent",
+            _ if run.is_lost_breakpoint() => "the emulator lost a breakpoint during the boot",
+            _ => return Ok(run.finish()),
+        };
         progress = run.progress;
-        progress.say("the emulator lost a breakpoint during the boot: trying again");
+        progress.say(&format!("{why}: trying again"));
     }
     Ok(run_once(plan, progress, listener)?.finish())
 }
@@ -119,6 +127,7 @@ fn run_once(plan: &Plan<'_>, mut progress: Progress, listener: &mut impl Listene
         results: plan.results.clone(),
         reports: vm.reports.try_clone()?,
         ready: false,
+        silent: false,
     };
     run.follow(&events, Instant::now() + plan.limit, plan.limit, listener);
     let _ = vm.process.kill();
@@ -178,6 +187,8 @@ struct Run {
     /// The wire that messages come from.
     reports: UnixStream,
     ready: bool,
+    /// Whether the boot came to a halt without a word.
+    silent: bool,
 }
 
 impl Run {
@@ -189,10 +200,12 @@ impl Run {
         limit: Duration,
         listener: &mut impl Listener,
     ) {
+        let mut heard = Instant::now();
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             match events.recv_timeout(left.min(Duration::from_secs(1))) {
                 Ok(event) => {
+                    heard = Instant::now();
                     let was_over = self.outcome.code.is_some();
                     self.event(event, listener);
                     if !was_over && self.outcome.code.is_some() {
@@ -201,6 +214,13 @@ impl Run {
                 }
                 Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) if !left.is_zero() => {
+                    if !self.ready && heard.elapsed() > SILENCE {
+                        let seconds = SILENCE.as_secs();
+                        let complaint = format!("the boot said nothing for {seconds} seconds");
+                        self.outcome.complaints.push(complaint);
+                        self.silent = true;
+                        return;
+                    }
                     if !self.ready {
                         self.progress.tick("booting");
                     }
