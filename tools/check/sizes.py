@@ -17,7 +17,7 @@ TOO_LONG = 600
 SOURCES = (".rs", ".c", ".h", ".sh", ".py")
 
 # Leading lines that belong to the opening comment of a file.
-OPENING = re.compile(r"(?:(?://|\s*\*|#|\"\"\"|/\*|\s*$)[^\n]*\n)*(?:\"\"\".*?\"\"\")?", re.DOTALL)
+OPENING = re.compile(r"(?:(?://|\s*\*|#|\"\"\"|/\*|\s*$)[^\n]*\n)*(?:\"\"\".*?\"\"\")?", re.DOTALL | re.MULTILINE)
 
 
 def check(root):
