@@ -15,14 +15,16 @@
 //! | [`placement`] | which pages; which segments in which order |
 //! | [`eviction`] | who leaves |
 //! | [`host_aperture`] | who has the pages of a CPU window, who gives one up |
+//! | [`mapping`] | what is mapped and reserved where, what a request may replace |
+//! | [`stale`] | which addresses have entries that are out of date |
 //! | [`page_table`] | which tables and entries translate a range |
 //! | [`budget`] | how much each user of a segment group may keep |
 //! | [`picture`] | how the picture of a primary lies in its memory |
 //! | [`residency`] | could all of this be in memory at once |
 //! | [`paging_space`] | what lies where in the address space of the paging process |
 //! | [`patching`] | is every operand covered, inside its allocation and bound |
-//! | [`sharing`] | whose work goes to a node next |
 //! | [`scratch`] | which addresses paging work goes through, and when they are free again |
+//! | [`sharing`] | whose work goes to a node next |
 //! | [`splitting`] | how far a buffer can run before it must be cut, and where everything lies meanwhile |
 //!
 //! # Why the pages of a segment are not kept by the kernel's GPU buddy allocator
@@ -47,6 +49,7 @@ pub mod eviction;
 mod free_runs;
 pub mod heap_sort;
 pub mod host_aperture;
+pub mod mapping;
 pub mod page_table;
 pub mod paging_space;
 mod patch_list;
@@ -54,11 +57,13 @@ pub mod patching;
 pub mod picture;
 pub mod placement;
 mod preference;
+mod range_tree;
 pub mod residency;
 mod resource_table;
 mod run_tree;
 pub mod scratch;
 pub mod sharing;
 pub mod splitting;
+pub mod stale;
 mod tree_update;
 mod window;

@@ -14,8 +14,6 @@
 //!
 //! Nothing here knows what is mapped; that is [`super::mapping`].
 
-#![allow(dead_code)]
-
 use core::ops::Range;
 
 use crate::units::{

@@ -59,6 +59,9 @@ use story::{
     SLOTS, //
 };
 
+/// Where a plan wants each item: segment and page.
+type Spots = Vec<Option<(u32, u32)>>;
+
 /// Memory and lists while the story goes on.
 struct Model {
     story: Story,
@@ -194,7 +197,7 @@ impl Model {
     }
 
     /// Asks for the plan of the portion that begins at `start`.
-    fn plan(&self, start: Cut) -> (Result<Portion, NoPlace>, Vec<Option<(u32, u32)>>) {
+    fn plan(&self, start: Cut) -> (Result<Portion, NoPlace>, Spots) {
         let mut areas: Vec<Area> = self
             .story
             .areas

@@ -21,7 +21,7 @@ use proptest::test_runner::{
 };
 
 /// Test programs, which run one after the other and share the minutes.
-const PROGRAMS: u32 = 7;
+const PROGRAMS: u32 = 10;
 
 /// Checks `property` on `cases` values of `strategy`, or for as long as the environment says.
 pub fn check<S: Strategy>(
