@@ -1696,6 +1696,67 @@ struct vidmm_submit_patch {
 #define VIDMM_SUBMIT_PATCH_SIZE_FIRST		32
 
 /**
+ * DOC: SUBMIT_VIRTUAL flags
+ *
+ * Bits of ``flags`` in &struct vidmm_submit_virtual.
+ *
+ * %VIDMM_SUBMIT_VIRTUAL_NULL_RENDER
+ *   Schedule, execute nothing.
+ */
+#define VIDMM_SUBMIT_VIRTUAL_NULL_RENDER	(1U << 0)
+
+/**
+ * DOC: Written primaries
+ *
+ * Limit of ``primaries`` in &struct vidmm_submit_virtual.
+ *
+ * %VIDMM_SUBMIT_VIRTUAL_PRIMARIES
+ *   The most primaries that one submission can name.
+ */
+#define VIDMM_SUBMIT_VIRTUAL_PRIMARIES		16
+
+/**
+ * struct vidmm_submit_virtual - Argument of SUBMIT_VIRTUAL.
+ * @context: [in] Context in VIRTUAL mode.
+ * @flags: [in] SUBMIT_VIRTUAL flags.
+ * @cmd_va: [in] GPU virtual address of the commands, multiple of 8, mapped with
+ *   %VIDMM_VA_EXECUTE.
+ * @cmd_size: [in] Multiple of 8, may be 0.
+ * @pad: [in] Must be zero.
+ * @primaries: [in] ``u32`` handles of primaries that are written, at most
+ *   %VIDMM_SUBMIT_VIRTUAL_PRIMARIES.
+ * @waits: [in] Array of &struct vidmm_point, all must be reached before the
+ *   first byte runs.
+ * @signals: [in] Array of &struct vidmm_point, signalled after the last byte.
+ * @submission: [out] Submission id, rises by one per context.
+ * @error_kind: [out!] Submit error, %VIDMM_SUBMIT_ERROR_NONE and so on.
+ * @error_index: [out!] Index of the offending list entry.
+ *
+ * Commands are read from GPU virtual memory when they run. What the device
+ * holds residency references to is in memory then; lists of submissions do not
+ * change that. The primaries order the work against changes of the display.
+ *
+ * A touch of an address that is not mapped or not resident is a fault: the
+ * device goes to ERROR_FAULT with ``fault_va``. A malformed packet is
+ * ERROR_DMA. A primary without a residency reference is %EINVAL
+ * (NOT_RESIDENT), a handle that is no primary %EINVAL.
+ */
+struct vidmm_submit_virtual {
+	__u32 context;
+	__u32 flags;
+	__u64 cmd_va;
+	__u32 cmd_size;
+	__u32 pad;
+	struct vidmm_array primaries;
+	struct vidmm_array waits;
+	struct vidmm_array signals;
+	__u64 submission;
+	__u32 error_kind;
+	__u32 error_index;
+};
+#define VIDMM_SUBMIT_VIRTUAL_SIZE_FIRST		88
+
+/**
  * DOC: Submission states
  *
  * Values of ``state`` in &struct vidmm_submit_query.
@@ -2193,6 +2254,216 @@ struct vidmm_event {
 #define VIDMM_FENCE_VALUE_POISONED		0xffffffffffffffffULL
 
 /**
+ * DOC: Reservation kinds
+ *
+ * Values of ``kind`` in &struct vidmm_va_reserve: what an access meets where
+ * nothing is mapped.
+ *
+ * %VIDMM_VA_RESERVE_NO_ACCESS
+ *   It faults.
+ * %VIDMM_VA_RESERVE_ZERO
+ *   Reads give zero, writes are dropped. Needs the zero capability of the
+ *   adapter (%EOPNOTSUPP). What is in such a range changes by VA_UPDATE only.
+ */
+#define VIDMM_VA_RESERVE_NO_ACCESS		0
+#define VIDMM_VA_RESERVE_ZERO			1
+
+/**
+ * DOC: Alignment of reservations
+ *
+ * %VIDMM_VA_RESERVE_ALIGN
+ *   Base, limits and size of a reservation are multiples of it.
+ */
+#define VIDMM_VA_RESERVE_ALIGN			0x10000
+
+/**
+ * struct vidmm_va_reserve - Argument of VA_RESERVE.
+ * @queue: [in] Paging queue handle.
+ * @kind: [in] Reservation kind, %VIDMM_VA_RESERVE_NO_ACCESS and so on.
+ * @flags: [in] Must be zero.
+ * @status: [out] %VIDMM_STATUS_READY or %VIDMM_STATUS_PENDING.
+ * @base: [in] Exact address, or 0.
+ * @min: [in] Lowest address when @base is 0.
+ * @max: [in] End of the window when @base is 0, 0 for the whole space.
+ * @size: [in] Bytes.
+ * @align: [in] Power of two or 0.
+ * @va: [out] Address reserved.
+ * @fence_value: [out] Paging fence value, 0 when READY.
+ *
+ * Sets addresses aside, without memory behind them. @base, @min, @max and @size
+ * are multiples of %VIDMM_VA_RESERVE_ALIGN. An exact address that overlaps
+ * anything is %EEXIST, no free place is %ENOSPC. With a @base, @min and @max are
+ * zero and @base is a multiple of @align.
+ */
+struct vidmm_va_reserve {
+	__u32 queue;
+	__u32 kind;
+	__u32 flags;
+	__u32 status;
+	__u64 base;
+	__u64 min;
+	__u64 max;
+	__u64 size;
+	__u64 align;
+	__u64 va;
+	__u64 fence_value;
+};
+#define VIDMM_VA_RESERVE_SIZE_FIRST		72
+
+/**
+ * struct vidmm_va_free - Argument of VA_FREE.
+ * @va: [in] Page multiple: start of a whole reservation, or of any part of
+ *   mappings.
+ * @size: [in] Page multiple.
+ * @flags: [in] Must be zero.
+ * @pad: [in] Must be zero.
+ *
+ * Exactly the range of a reservation means the reservation: it goes with
+ * everything in it, also when one mapping fills it. Any other range must lie in
+ * mappings of the client (%EINVAL); what lies in a NO_ACCESS reservation falls
+ * back to it, a part of a ZERO reservation is left to VA_UPDATE (%EINVAL).
+ *
+ * On return the addresses can be used again, and operations still queued for
+ * the old range are dropped, even if the range has been used anew. Memory
+ * behind it is not given to anybody else before the translations are flushed;
+ * work of the client that still uses the addresses faults or meets the new
+ * mapping.
+ */
+struct vidmm_va_free {
+	__u64 va;
+	__u64 size;
+	__u32 flags;
+	__u32 pad;
+};
+#define VIDMM_VA_FREE_SIZE_FIRST		24
+
+/**
+ * DOC: Mapping protection
+ *
+ * Bits of ``protection`` in &struct vidmm_va_map. Reads are always allowed.
+ *
+ * %VIDMM_VA_WRITE
+ *   Engines may write.
+ * %VIDMM_VA_EXECUTE
+ *   Engines may fetch commands.
+ */
+#define VIDMM_VA_WRITE				(1U << 0)
+#define VIDMM_VA_EXECUTE			(1U << 1)
+
+/**
+ * struct vidmm_va_map - Argument of VA_MAP.
+ * @queue: [in] Paging queue handle.
+ * @alloc: [in] Allocation handle.
+ * @protection: [in] Mapping protection, %VIDMM_VA_WRITE and so on.
+ * @flags: [in] Must be zero.
+ * @base: [in] Exact address, or 0 for the kernel to choose.
+ * @min: [in] Lowest address when @base is 0.
+ * @max: [in] End of the window when @base is 0, 0 for the whole space.
+ * @alloc_offset: [in] Page multiple.
+ * @size: [in] Page multiple.
+ * @va: [out] Address mapped.
+ * @fence_value: [out] Paging fence value, 0 when READY.
+ * @status: [out] %VIDMM_STATUS_READY or %VIDMM_STATUS_PENDING.
+ * @pad: [in] Must be zero.
+ * @driver_protection: [in] Handed to the backend with each page-table entry;
+ *   bits it does not know are %EOPNOTSUPP (software engine: bits 0-3).
+ *
+ * Outside a reservation it makes its own range; an exact @base may also lie
+ * wholly inside one NO_ACCESS reservation or one range made by an earlier call,
+ * where it replaces all that it covers, one mapping or several, whole or in
+ * part, in one step. Any other overlap is %EEXIST, two ranges side by side
+ * included; inside a ZERO reservation it is %EINVAL; no free place is %ENOSPC.
+ * With a @base, @min and @max are zero.
+ *
+ * Page-table writes and the TLB flush that goes with them are ordered on the
+ * paging queue; @fence_value covers both. A mapped allocation that is not
+ * resident has invalid entries until MAKE_RESIDENT brings it in.
+ */
+struct vidmm_va_map {
+	__u32 queue;
+	__u32 alloc;
+	__u32 protection;
+	__u32 flags;
+	__u64 base;
+	__u64 min;
+	__u64 max;
+	__u64 alloc_offset;
+	__u64 size;
+	__u64 va;
+	__u64 fence_value;
+	__u32 status;
+	__u32 pad;
+	__u64 driver_protection;
+};
+#define VIDMM_VA_MAP_SIZE_FIRST			88
+
+/**
+ * struct vidmm_va_query - Argument of VA_QUERY.
+ * @va: [in] Start of the window.
+ * @size: [in] Its length.
+ * @entries: [in/out] Room for &struct vidmm_va_entry; they are written only.
+ * @total: [out] Runs that exist in the window, may exceed the room.
+ * @flags: [in] Must be zero.
+ *
+ * What is reserved and mapped in the client's own space, cut to the window, by
+ * ascending address. For debuggers.
+ */
+struct vidmm_va_query {
+	__u64 va;
+	__u64 size;
+	struct vidmm_array entries;
+	__u32 total;
+	__u32 flags;
+};
+#define VIDMM_VA_QUERY_SIZE_FIRST		40
+
+/**
+ * DOC: Address run flags
+ *
+ * Bits of ``flags`` in &struct vidmm_va_entry.
+ *
+ * %VIDMM_VA_ENTRY_RESERVED
+ *   Lies in a reservation.
+ * %VIDMM_VA_ENTRY_ZERO
+ *   Reads give zero and writes are dropped.
+ * %VIDMM_VA_ENTRY_VALID
+ *   An allocation is mapped, and its entries lead to memory.
+ * %VIDMM_VA_ENTRY_WRITE
+ *   Engines may write.
+ * %VIDMM_VA_ENTRY_EXECUTE
+ *   Engines may fetch commands.
+ * %VIDMM_VA_ENTRY_LARGE_PAGE
+ *   The entries are large pages.
+ */
+#define VIDMM_VA_ENTRY_RESERVED			(1U << 0)
+#define VIDMM_VA_ENTRY_ZERO			(1U << 1)
+#define VIDMM_VA_ENTRY_VALID			(1U << 2)
+#define VIDMM_VA_ENTRY_WRITE			(1U << 3)
+#define VIDMM_VA_ENTRY_EXECUTE			(1U << 4)
+#define VIDMM_VA_ENTRY_LARGE_PAGE		(1U << 5)
+
+/**
+ * struct vidmm_va_entry - A run of addresses, an element of VA_QUERY.
+ * @va: [out] Start of a run with equal attributes.
+ * @size: [out] Its length.
+ * @alloc: [out] Allocation handle, 0 if none.
+ * @flags: [out] Address run flags.
+ * @alloc_offset: [out] Offset inside the allocation.
+ * @segment: [out] Segment behind it, %VIDMM_SEGMENT_ID_NONE if not valid.
+ * @level: [out] Page-table level of the leaf.
+ */
+struct vidmm_va_entry {
+	__u64 va;
+	__u64 size;
+	__u32 alloc;
+	__u32 flags;
+	__u64 alloc_offset;
+	__u32 segment;
+	__u32 level;
+};
+#define VIDMM_VA_ENTRY_SIZE_FIRST		40
+
+/**
  * DOC: Fence states
  *
  * Values of ``state`` in &struct vidmm_fence_slot.
@@ -2402,6 +2673,9 @@ struct vidmm_scanout {
 #define VIDMM_IOCTL_SUBMIT_PATCHED \
 	_IOWR(VIDMM_IOC_TYPE, VIDMM_NR_SUBMIT_PATCHED, \
 	      struct vidmm_submit_patched)
+#define VIDMM_IOCTL_SUBMIT_VIRTUAL \
+	_IOWR(VIDMM_IOC_TYPE, VIDMM_NR_SUBMIT_VIRTUAL, \
+	      struct vidmm_submit_virtual)
 #define VIDMM_IOCTL_SUBMIT_QUERY \
 	_IOWR(VIDMM_IOC_TYPE, VIDMM_NR_SUBMIT_QUERY, struct vidmm_submit_query)
 #define VIDMM_IOCTL_PAGING_QUEUE_CREATE \
@@ -2423,6 +2697,14 @@ struct vidmm_scanout {
 	      struct vidmm_reserve_budget)
 #define VIDMM_IOCTL_EVENTS \
 	_IOWR(VIDMM_IOC_TYPE, VIDMM_NR_EVENTS, struct vidmm_events)
+#define VIDMM_IOCTL_VA_RESERVE \
+	_IOWR(VIDMM_IOC_TYPE, VIDMM_NR_VA_RESERVE, struct vidmm_va_reserve)
+#define VIDMM_IOCTL_VA_FREE \
+	_IOWR(VIDMM_IOC_TYPE, VIDMM_NR_VA_FREE, struct vidmm_va_free)
+#define VIDMM_IOCTL_VA_MAP \
+	_IOWR(VIDMM_IOC_TYPE, VIDMM_NR_VA_MAP, struct vidmm_va_map)
+#define VIDMM_IOCTL_VA_QUERY \
+	_IOWR(VIDMM_IOC_TYPE, VIDMM_NR_VA_QUERY, struct vidmm_va_query)
 #define VIDMM_IOCTL_FENCE_CREATE \
 	_IOWR(VIDMM_IOC_TYPE, VIDMM_NR_FENCE_CREATE, struct vidmm_fence_create)
 #define VIDMM_IOCTL_FENCE_SIGNAL \

@@ -34,7 +34,12 @@ use super::{
     SetPriority,
     SubmitPatched,
     SubmitQuery,
-    Unlock, //
+    SubmitVirtual,
+    Unlock,
+    VaFree,
+    VaMap,
+    VaQuery,
+    VaReserve, //
 };
 
 /// Type byte of every command.
@@ -72,6 +77,8 @@ pub const IOCTL_CONTEXT_CREATE: u32 = command(nr::CONTEXT_CREATE, size_of::<Cont
 pub const IOCTL_CONTEXT_SET: u32 = command(nr::CONTEXT_SET, size_of::<ContextSet>());
 /// Command of SUBMIT_PATCHED.
 pub const IOCTL_SUBMIT_PATCHED: u32 = command(nr::SUBMIT_PATCHED, size_of::<SubmitPatched>());
+/// Command of SUBMIT_VIRTUAL.
+pub const IOCTL_SUBMIT_VIRTUAL: u32 = command(nr::SUBMIT_VIRTUAL, size_of::<SubmitVirtual>());
 /// Command of SUBMIT_QUERY.
 pub const IOCTL_SUBMIT_QUERY: u32 = command(nr::SUBMIT_QUERY, size_of::<SubmitQuery>());
 /// Command of PAGING_QUEUE_CREATE.
@@ -91,6 +98,14 @@ pub const IOCTL_BUDGET: u32 = command(nr::BUDGET, size_of::<Budget>());
 pub const IOCTL_RESERVE_BUDGET: u32 = command(nr::RESERVE_BUDGET, size_of::<ReserveBudget>());
 /// Command of EVENTS.
 pub const IOCTL_EVENTS: u32 = command(nr::EVENTS, size_of::<Events>());
+/// Command of VA_RESERVE.
+pub const IOCTL_VA_RESERVE: u32 = command(nr::VA_RESERVE, size_of::<VaReserve>());
+/// Command of VA_FREE.
+pub const IOCTL_VA_FREE: u32 = command(nr::VA_FREE, size_of::<VaFree>());
+/// Command of VA_MAP.
+pub const IOCTL_VA_MAP: u32 = command(nr::VA_MAP, size_of::<VaMap>());
+/// Command of VA_QUERY.
+pub const IOCTL_VA_QUERY: u32 = command(nr::VA_QUERY, size_of::<VaQuery>());
 /// Command of FENCE_CREATE.
 pub const IOCTL_FENCE_CREATE: u32 = command(nr::FENCE_CREATE, size_of::<FenceCreate>());
 /// Command of FENCE_SIGNAL.

@@ -48,6 +48,7 @@ macro_rules! layout {
     };
 }
 
+mod address_space;
 mod allocation;
 mod array;
 mod budget;
@@ -68,6 +69,7 @@ mod submission;
 pub mod engine;
 pub mod nr;
 
+pub use address_space::*;
 pub use allocation::*;
 pub use array::*;
 pub use budget::*;
@@ -129,6 +131,7 @@ macro_rules! for_each_struct {
             SubmitPatched,
             SubmitAlloc,
             SubmitPatch,
+            SubmitVirtual,
             SubmitQuery,
             PagingQueueCreate,
             MakeResident,
@@ -141,6 +144,11 @@ macro_rules! for_each_struct {
             StatusPage,
             Events,
             Event,
+            VaReserve,
+            VaFree,
+            VaMap,
+            VaQuery,
+            VaEntry,
             FenceSlot,
             FenceCreate,
             FenceSignal,

@@ -38,7 +38,7 @@ pub const CONTEXT_CREATE: u8 = 0x40;
 pub const CONTEXT_SET: u8 = 0x41;
 /// SUBMIT_PATCHED: [`super::SubmitPatched`].
 pub const SUBMIT_PATCHED: u8 = 0x42;
-/// SUBMIT_VIRTUAL.
+/// SUBMIT_VIRTUAL: [`super::SubmitVirtual`].
 pub const SUBMIT_VIRTUAL: u8 = 0x43;
 /// SUBMIT_QUERY: [`super::SubmitQuery`].
 pub const SUBMIT_QUERY: u8 = 0x44;
@@ -58,15 +58,15 @@ pub const BUDGET: u8 = 0x55;
 pub const RESERVE_BUDGET: u8 = 0x56;
 /// EVENTS: [`super::Events`].
 pub const EVENTS: u8 = 0x57;
-/// VA_RESERVE.
+/// VA_RESERVE: [`super::VaReserve`].
 pub const VA_RESERVE: u8 = 0x60;
-/// VA_FREE.
+/// VA_FREE: [`super::VaFree`].
 pub const VA_FREE: u8 = 0x61;
-/// VA_MAP.
+/// VA_MAP: [`super::VaMap`].
 pub const VA_MAP: u8 = 0x62;
 /// VA_UPDATE.
 pub const VA_UPDATE: u8 = 0x63;
-/// VA_QUERY.
+/// VA_QUERY: [`super::VaQuery`].
 pub const VA_QUERY: u8 = 0x64;
 /// FENCE_CREATE: [`super::FenceCreate`].
 pub const FENCE_CREATE: u8 = 0x70;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Patched submission: SUBMIT_PATCHED with its lists and errors, SUBMIT_QUERY.
+//! Submission: SUBMIT_PATCHED with its lists and errors, SUBMIT_VIRTUAL, SUBMIT_QUERY.
 //!
 //! A patched buffer names memory by patch entries. The kernel checks all of it before it accepts
 //! the submission, writes the addresses right before a portion runs, and may cut the buffer at
@@ -202,6 +202,62 @@ layout!(SubmitPatch, size 32, first 32, {
     alloc_offset: 16,
     patch_offset: 24,
     split_offset: 28,
+});
+
+// SUBMIT_VIRTUAL flags. Bits of `flags` in `SubmitVirtual`.
+
+/// Schedule, execute nothing.
+pub const SUBMIT_VIRTUAL_NULL_RENDER: u32 = 1 << 0;
+
+// Written primaries. Limit of `primaries` in `SubmitVirtual`.
+
+/// The most primaries that one submission can name.
+pub const SUBMIT_VIRTUAL_PRIMARIES: u32 = 16;
+
+/// Argument of SUBMIT_VIRTUAL.
+///
+/// Commands are read from GPU virtual memory when they run. What the device holds residency
+/// references to is in memory then; lists of submissions do not change that. The primaries order
+/// the work against changes of the display.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SubmitVirtual {
+    /// in: context in VIRTUAL mode.
+    pub context: u32,
+    /// in: SUBMIT_VIRTUAL flags.
+    pub flags: u32,
+    /// in: GPU virtual address of the commands, multiple of 8, mapped with `VA_EXECUTE`.
+    pub cmd_va: u64,
+    /// in: multiple of 8, may be 0.
+    pub cmd_size: u32,
+    /// in: must be zero.
+    pub pad: u32,
+    /// in: `u32` handles of primaries that are written, at most `SUBMIT_VIRTUAL_PRIMARIES`.
+    pub primaries: Array,
+    /// in: array of `Point`, all must be reached before the first byte runs.
+    pub waits: Array,
+    /// in: array of `Point`, signalled after the last byte.
+    pub signals: Array,
+    /// out: submission id, rises by one per context.
+    pub submission: u64,
+    /// out!: submit error, `SUBMIT_ERROR_NONE` and so on.
+    pub error_kind: u32,
+    /// out!: index of the offending list entry.
+    pub error_index: u32,
+}
+
+layout!(SubmitVirtual, size 88, first 88, {
+    context: 0,
+    flags: 4,
+    cmd_va: 8,
+    cmd_size: 16,
+    pad: 20,
+    primaries: 24,
+    waits: 40,
+    signals: 56,
+    submission: 72,
+    error_kind: 80,
+    error_index: 84,
 });
 
 // Submission states. Values of `state` in `SubmitQuery`.

@@ -204,6 +204,7 @@ impl Element for abi::PriorityItem {}
 impl Element for abi::ReclaimItem {}
 impl Element for abi::SubmitAlloc {}
 impl Element for abi::SubmitPatch {}
+impl Element for abi::VaEntry {}
 
 /// States calls of the interface: argument, command, name; the list that it points to, if any; the
 /// field that names the element to blame, if any.
@@ -258,6 +259,10 @@ requests! {
     Budget: IOCTL_BUDGET "BUDGET";
     ReserveBudget: IOCTL_RESERVE_BUDGET "RESERVE_BUDGET";
     Events: IOCTL_EVENTS "EVENTS";
+    VaReserve: IOCTL_VA_RESERVE "VA_RESERVE";
+    VaFree: IOCTL_VA_FREE "VA_FREE";
+    VaMap: IOCTL_VA_MAP "VA_MAP";
+    VaQuery: IOCTL_VA_QUERY "VA_QUERY", write [abi::VaEntry] at entries;
     FenceCreate: IOCTL_FENCE_CREATE "FENCE_CREATE";
     FenceSignal: IOCTL_FENCE_SIGNAL "FENCE_SIGNAL", read [abi::Point] at points, blame fail_index;
     FenceWait: IOCTL_FENCE_WAIT "FENCE_WAIT", read [abi::Point] at points, blame first;
@@ -330,6 +335,35 @@ impl Request for abi::SubmitPatched {
         self.cmd_size = commands.count.saturating_mul(commands.stride);
         self.allocs = List::write(lists.allocations).array;
         self.patches = List::read(lists.patches).array;
+        self.waits = List::read(lists.waits).array;
+        self.signals = List::read(lists.signals).array;
+    }
+
+    fn blame(&self) -> Blame {
+        Blame::submission(self.error_kind, self.error_index)
+    }
+}
+
+/// What the argument of SUBMIT_VIRTUAL points to. The commands are in GPU virtual memory.
+#[derive(Debug, Default)]
+pub struct VirtualLists<'a> {
+    /// Handles of primaries that are written.
+    pub primaries: &'a [u32],
+    /// Points that are reached before the first byte runs.
+    pub waits: &'a [abi::Point],
+    /// Points that are signalled after the last byte.
+    pub signals: &'a [abi::Point],
+}
+
+impl private::Sealed for abi::SubmitVirtual {}
+
+impl Request for abi::SubmitVirtual {
+    const NAME: &'static str = "SUBMIT_VIRTUAL";
+    const COMMAND: u32 = abi::IOCTL_SUBMIT_VIRTUAL;
+    type Lists<'a> = VirtualLists<'a>;
+
+    fn point_to(&mut self, lists: &mut Self::Lists<'_>) {
+        self.primaries = List::read(lists.primaries).array;
         self.waits = List::read(lists.waits).array;
         self.signals = List::read(lists.signals).array;
     }
