@@ -494,6 +494,8 @@ pub(crate) struct Statistics {
     pub(crate) packet_bytes: u64,
     /// Buffers run to their end.
     pub(crate) buffers: u64,
+    /// Buffers that named the root of a space, which was compared with that of their context (BCK-8).
+    pub(crate) roots: u64,
     /// Accesses to the dummy page of the aperture.
     pub(crate) dummy_hits: u64,
 }

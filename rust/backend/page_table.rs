@@ -95,9 +95,6 @@ pub(crate) enum Phase {
     Initialise,
     /// While it is in force.
     Normal,
-    /// At its end: it is about to leave its memory.
-    #[allow(dead_code)]
-    Leaving,
 }
 
 /// A change of consecutive entries of one table.

@@ -5,6 +5,8 @@
 //! It has no memory and executes nothing. Operations are encoded as the software engine encodes them,
 //! so buffers fill up as they do in earnest; what was built or executed can be read back in words.
 //! Buffers wait in the queues of their nodes until the test completes them.
+//!
+//! Size: one method for each of the trait, and what reads them back.
 
 use kernel::{
     list::{

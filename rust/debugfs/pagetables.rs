@@ -15,8 +15,7 @@ use crate::{
         page_table::{
             Entry,
             PageTable, //
-        },
-        paging_process::Space, //
+        }, //
     },
     units::{
         Place,
@@ -25,36 +24,64 @@ use crate::{
 };
 
 pub(super) fn show(adapter: &Adapter, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    // Tables change their places under this lock alone.
-    let _residency = adapter.residency().lock();
-    match adapter.paging_process().space() {
-        Some(space) => show_space(adapter, space, f),
-        None => Ok(()),
+    if let Some(space) = adapter.paging_process().space() {
+        let owner = Owner {
+            space: space.number(),
+            process: space.process(),
+        };
+        // Tables change their places under this lock alone.
+        let residency = adapter.residency().lock();
+        for table in space.tables() {
+            show_table(adapter, owner, table, f)?;
+        }
+        drop(residency);
     }
+    adapter.registries().clients.for_each(|client| {
+        let Some(space) = client.space() else {
+            return Ok(());
+        };
+        let owner = Owner {
+            space: space.number(),
+            process: client.id(),
+        };
+        let _residency = adapter.residency().lock();
+        space
+            .tables()
+            .try_for_each(|table| show_table(adapter, owner, table, f))
+    })
 }
 
-fn show_space(adapter: &Adapter, space: &Space, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    for table in space.tables() {
-        write!(
-            f,
-            "space={} process={} table={} level={} address={:#x} entries={} at=",
-            space.number(),
-            space.process(),
-            table.number(),
-            table.level(),
-            table.address().0,
-            table.entries(),
-        )?;
-        match table.place() {
-            Some(place) => {
-                write_place(f, place)?;
-                f.write_str("\n")?;
-                show_entries(adapter, table, f)?;
-            }
-            None => f.write_str("-\n")?,
+/// Whose tables they are.
+#[derive(Clone, Copy)]
+struct Owner {
+    space: u64,
+    process: u64,
+}
+
+fn show_table(
+    adapter: &Adapter,
+    owner: Owner,
+    table: &PageTable,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    write!(
+        f,
+        "space={} process={} table={} level={} address={:#x} entries={} at=",
+        owner.space,
+        owner.process,
+        table.number(),
+        table.level(),
+        table.address().0,
+        table.entries(),
+    )?;
+    match table.place() {
+        Some(place) => {
+            write_place(f, place)?;
+            f.write_str("\n")?;
+            show_entries(adapter, table, f)
         }
+        None => f.write_str("-\n"),
     }
-    Ok(())
 }
 
 /// Shows what stands in a table.

@@ -70,7 +70,16 @@ fn show_client(client: &Client, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = usage.get(Sum::Resident(segment.id));
         write!(f, ",{}+{bytes}", segment.id)?;
     }
-    end_with_name(f, client.name())
+    end_with_name(f, client.name())?;
+    match client.space() {
+        Some(space) => writeln!(
+            f,
+            "space={} process={} kind=application",
+            space.number(),
+            client.id(),
+        ),
+        None => Ok(()),
+    }
 }
 
 fn show_device(device: &Device, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -91,6 +100,7 @@ fn state_word(state: State) -> &'static str {
         State::Active => "ACTIVE",
         State::ErrorMemory => "ERROR_MEMORY",
         State::ErrorDma => "ERROR_DMA",
+        State::ErrorFault => "ERROR_FAULT",
         State::Hung => "HUNG",
         State::Reset => "RESET",
     }

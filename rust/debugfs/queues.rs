@@ -52,6 +52,7 @@ fn show_context(context: &Context, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let mode = match context.mode() {
         Mode::PatchedList => "patched_list",
         Mode::PatchedExplicit => "patched_explicit",
+        Mode::Virtual => "virtual",
     };
     let tuning = context.tuning();
     let (waiting, running) = context.depth();

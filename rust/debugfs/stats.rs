@@ -56,6 +56,7 @@ pub(super) fn show(adapter: &Adapter, f: &mut fmt::Formatter<'_>) -> fmt::Result
         ("packets", statistics.packets),
         ("packet_bytes", statistics.packet_bytes),
         ("buffers", statistics.buffers),
+        ("roots_compared", statistics.roots),
         ("dummy_hits", statistics.dummy_hits),
         ("window_recycled", recycled),
         ("offers_surrenderable_bytes", adapter.surrenderable()),

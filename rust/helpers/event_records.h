@@ -154,6 +154,12 @@ struct vidmm_event_scanout {
 	u32 action;
 };
 
+struct vidmm_event_fault {
+	u64 context;
+	u64 address;
+	u32 reason;
+};
+
 struct vidmm_event_device_state {
 	u64 device;
 	u32 state;

@@ -24,6 +24,7 @@ static_assert(sizeof(struct vidmm_event_lock) == 24);
 static_assert(sizeof(struct vidmm_event_fence) == 24);
 static_assert(sizeof(struct vidmm_event_fence_wait) == 32);
 static_assert(sizeof(struct vidmm_event_scanout) == 32);
+static_assert(sizeof(struct vidmm_event_fault) == 24);
 static_assert(sizeof(struct vidmm_event_device_state) == 16);
 static_assert(sizeof(struct vidmm_event_budget) == 32);
 static_assert(sizeof(struct vidmm_event_trim) == 24);

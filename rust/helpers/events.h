@@ -133,6 +133,11 @@
 	{ 0, "start" },					\
 	{ 1, "stop" }
 
+#define VIDMM_FAULT_WORDS				\
+	{ 0, "NOT_MAPPED" },				\
+	{ 1, "NOT_RESIDENT" },				\
+	{ 2, "PROTECTION" }
+
 /* The numbers of DEVICE_STATE in the interface. */
 #define VIDMM_STATE_WORDS				\
 	{ 1, "ACTIVE" },				\
@@ -520,6 +525,25 @@ TRACE_EVENT(fence_wait,
 	TP_printk("fence=%llu value=%llu ctx=%llu action=%s",
 		  __entry->fence, __entry->value, __entry->ctx,
 		  __print_symbolic(__entry->action, VIDMM_WAIT_WORDS))
+);
+
+/* A context met an address that it could not access. */
+TRACE_EVENT(fault,
+	TP_PROTO(const struct vidmm_event_fault *record),
+	TP_ARGS(record),
+	TP_STRUCT__entry(
+		__field(u64, ctx)
+		__field(u64, va)
+		__field(u32, reason)
+	),
+	TP_fast_assign(
+		__entry->ctx = record->context;
+		__entry->va = record->address;
+		__entry->reason = record->reason;
+	),
+	TP_printk("ctx=%llu va=0x%llx reason=%s",
+		  __entry->ctx, __entry->va,
+		  __print_symbolic(__entry->reason, VIDMM_FAULT_WORDS))
 );
 
 /* A device changes its state. */

@@ -245,6 +245,7 @@ fn check_references(context: &Context, named: &[Named]) -> Result<(), Refused> {
                 node: Some(context.node().0),
                 submission: 0,
                 offset: 0,
+                fault: None,
             });
             return Err(refuse(Kind::NotResident, index));
         }
@@ -312,7 +313,8 @@ pub(super) fn needs(context: &Context, request: &Request) -> Result<Needs, Refus
     if context.mode() == Mode::PatchedExplicit && !request.commands.is_empty() {
         let required = context.device().required()?;
         for requirement in required {
-            list.push(Need::required(requirement)?, GFP_KERNEL_ACCOUNT)?;
+            let need = Need::required(requirement, Access::Read)?;
+            list.push(need, GFP_KERNEL_ACCOUNT)?;
         }
     }
     Ok(Needs { list, elements })

@@ -175,7 +175,7 @@ impl Registries {
 }
 
 impl Adapter {
-    // Its frame is not to lie on the stack while others are set up.
+    // Kept apart, so that its temporaries are off the stack before the next step.
     #[inline(never)]
     fn new(id: u64, backend: Arc<dyn Backend>) -> Result<Arc<Self>> {
         let numbers = Atomic::new(FIRST_NUMBER);

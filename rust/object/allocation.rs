@@ -43,6 +43,7 @@ use crate::{
     },
     object::{
         adapter::Adapter,
+        address_space::AddressSpace,
         backing::Backing,
         client::Sum,
         device::Device,
@@ -139,6 +140,8 @@ pub(crate) struct Allocation {
     locks: Atomic<i64>,
     /// Mappings of it.
     mappings: Atomic<i64>,
+    /// What it is called in the address space of its client; changes under `AddressSpace::mappings`.
+    mapped: Atomic<u32>,
     /// Goes up whenever its place changes.
     moves: Atomic<u32>,
     /// Where its mappings begin; stays after the token is gone, because mappings may.
@@ -230,8 +233,12 @@ impl Allocation {
         });
     }
 
-    /// Takes the mapping offset back. Called when the handle goes; existing mappings stay.
+    /// Takes the mapping offset and the GPU virtual mappings back. Called when the handle goes; existing
+    /// mappings of the CPU stay.
     pub(crate) fn closed(&self) {
+        if let Some(space) = self.device.client().space() {
+            AddressSpace::forget(space, self);
+        }
         let token = self.token.lock().take();
         if let Some(token) = token {
             let client = self.device.client();
@@ -520,6 +527,11 @@ impl Allocation {
     /// Notes whether it is offered.
     pub(super) fn set_offered(&self, offered: bool) {
         self.offered.xchg(offered, Full);
+    }
+
+    /// Returns what it is called in the address space of its client.
+    pub(super) fn mapped(&self) -> &Atomic<u32> {
+        &self.mapped
     }
 
     /// Returns the counter of its mappings.

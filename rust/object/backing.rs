@@ -153,7 +153,7 @@ impl Backing {
     }
 
     /// Returns the pages as runs of system memory, neighbours joined.
-    pub(crate) fn runs(&self) -> impl Iterator<Item = Run> + '_ {
+    pub(crate) fn runs(&self) -> impl Iterator<Item = Run> + Clone + '_ {
         let (blocks, frames): (&[Block], &[Frame]) = match self {
             Self::Owned(blocks) => (&blocks.0, &[]),
             Self::Swappable(pinned) => (&[], pinned.frames()),

@@ -23,6 +23,7 @@ use crate::{
     backend::ObjectCall,
     object::{
         adapter::Adapter,
+        address_space::AddressSpace,
         budget::Account,
         events::Events,
         fence_page::FencePages,
@@ -56,6 +57,8 @@ pub(crate) struct Client {
     usage: Usage,
     #[pin]
     turn: SpinLock<Turn>,
+    /// Its GPU virtual addresses, if the adapter has an MMU.
+    space: Option<Arc<AddressSpace>>,
     /// What it has had of each node.
     #[pin]
     meters: SpinLock<KVec<Meter>>,
@@ -169,6 +172,10 @@ impl Client {
         )?;
         let events = Events::new()?;
         let turn = Turn::new(adapter.backend().capabilities().segments.len())?;
+        let translation = adapter.backend().capabilities().translation.as_ref();
+        let space = translation
+            .map(|translation| AddressSpace::new(adapter, id, translation))
+            .transpose()?;
         let nodes = adapter.backend().capabilities().nodes.len();
         let meters = KVec::from_elem(Meter::default(), nodes, GFP_KERNEL_ACCOUNT)?;
         let client = Arc::pin_init(
@@ -182,6 +189,7 @@ impl Client {
                 account: Account::new(),
                 usage: Usage::new(),
                 turn <- new_spinlock!(turn, "Client::turn"),
+                space,
                 meters <- new_spinlock!(meters, "Client::meters"),
                 _presence: presence,
             }),
@@ -249,6 +257,11 @@ impl Client {
     /// Returns what the orders of the segments know of it.
     pub(super) fn turn(&self) -> &SpinLock<Turn> {
         &self.turn
+    }
+
+    /// Returns its GPU virtual addresses, if the adapter has an MMU.
+    pub(crate) fn space(&self) -> Option<&Arc<AddressSpace>> {
+        self.space.as_ref()
     }
 
     /// Returns its fence pages.

@@ -18,6 +18,7 @@ use kernel::{
 use crate::{
     abstractions::trace,
     object::{
+        address_space::AddressSpace,
         allocation::Hold,
         paging_queue::PagingQueue,
         reclaim::Kept,
@@ -25,14 +26,11 @@ use crate::{
     },
 };
 
-/// One make-resident command.
+/// One command.
 #[pin_data]
 pub(crate) struct Command {
     queue: Arc<PagingQueue>,
-    allocations: KVVec<Hold>,
-    urgency: Urgency,
-    /// Keeps the pages of those that Linux may swap.
-    _kept: KVVec<Kept>,
+    work: Work,
     /// The paging fence value that announces its completion.
     value: ListArcField<u64>,
     /// What [`Adapter::room`] said when no room was found last.
@@ -41,6 +39,19 @@ pub(crate) struct Command {
     tried: ListArcField<u64>,
     #[pin]
     links: ListLinks,
+}
+
+/// What a command is for.
+enum Work {
+    /// Allocations are to be made resident.
+    Resident {
+        allocations: KVVec<Hold>,
+        urgency: Urgency,
+        /// Keeps the pages of those that Linux may swap.
+        _kept: KVVec<Kept>,
+    },
+    /// Page tables are to say what is mapped.
+    Update(Arc<AddressSpace>),
 }
 
 impl_list_arc_safe! {
@@ -52,8 +63,8 @@ impl_list_item! {
 }
 
 impl Command {
-    /// Makes a command for `queue`; it has no value yet. `kept` are the pages of those that Linux may
-    /// swap.
+    /// Makes a command for `queue` that makes allocations resident; it has no value yet. `kept` are
+    /// the pages of those that Linux may swap.
     ///
     /// # Errors
     ///
@@ -64,12 +75,31 @@ impl Command {
         urgency: Urgency,
         kept: KVVec<Kept>,
     ) -> Result<ListArc<Self>> {
+        let work = Work::Resident {
+            allocations,
+            urgency,
+            _kept: kept,
+        };
+        Self::of(queue, work)
+    }
+
+    /// Makes a command for `queue` that writes what is stale in the tables of `space`.
+    ///
+    /// # Errors
+    ///
+    /// - `ENOMEM`: no memory.
+    pub(super) fn update(
+        queue: &Arc<PagingQueue>,
+        space: &Arc<AddressSpace>,
+    ) -> Result<ListArc<Self>> {
+        Self::of(queue, Work::Update(space.clone()))
+    }
+
+    fn of(queue: &Arc<PagingQueue>, work: Work) -> Result<ListArc<Self>> {
         ListArc::pin_init(
             try_pin_init!(Self {
                 queue: queue.clone(),
-                allocations,
-                urgency,
-                _kept: kept,
+                work,
                 value: ListArcField::new(0),
                 tried: ListArcField::new(0),
                 links <- ListLinks::new(),
@@ -85,19 +115,37 @@ impl Command {
 
     /// Returns what is to be made resident.
     pub(super) fn allocations(&self) -> &[Hold] {
-        &self.allocations
+        match &self.work {
+            Work::Resident { allocations, .. } => allocations,
+            Work::Update(_) => &[],
+        }
+    }
+
+    /// Returns the space whose tables are to be written.
+    pub(super) fn space(&self) -> Option<&Arc<AddressSpace>> {
+        match &self.work {
+            Work::Resident { .. } => None,
+            Work::Update(space) => Some(space),
+        }
     }
 
     /// Returns whether nobody is left to see what is done for it: its device is closed or in error, or
     /// all it names is closed.
     pub(super) fn is_moot(&self) -> bool {
-        let mut holds = self.allocations.iter();
-        self.queue.is_over() || holds.all(|hold| hold.residence().lock().forgotten)
+        let is_gone = |hold: &Hold| hold.residence().lock().forgotten;
+        let all_gone = match &self.work {
+            Work::Resident { allocations, .. } => allocations.iter().all(is_gone),
+            Work::Update(_) => false,
+        };
+        self.queue.is_over() || all_gone
     }
 
     /// Returns what it means that there is no place.
     pub(super) fn urgency(&self) -> Urgency {
-        self.urgency
+        match self.work {
+            Work::Resident { urgency, .. } => urgency,
+            Work::Update(_) => Urgency::MayFail,
+        }
     }
 
     define_list_arc_field_getter! {

@@ -11,6 +11,8 @@
 //!
 //! `Context::inner` (rank 5, spinlock) protects the queues. Nobody is called with it held but the
 //! fences' own locks (rank 7).
+//!
+//! Size: the ways into the queues of a context share one lock.
 
 use kernel::{
     list::{
@@ -50,6 +52,7 @@ use crate::{
         },
         name,
         presence::ContextPresence,
+        standing::Root,
         submission::{
             Point,
             Record,
@@ -87,6 +90,8 @@ pub(crate) enum Mode {
     PatchedList,
     /// Patched addresses; everything named holds a residency reference.
     PatchedExplicit,
+    /// Virtual addresses; everything on the residency list is in its place (RES-12).
+    Virtual,
 }
 
 /// What CONTEXT_CREATE asks for.
@@ -167,6 +172,8 @@ struct Inner {
     last_id: u64,
     known: RBTree<u64, Arc<Record>>,
     finished: usize,
+    /// The root that the engine knows.
+    root: Option<Root>,
     /// The scheduler's search in which something of this context was met.
     met: u64,
     /// What it has had of its node.
@@ -215,6 +222,7 @@ impl Context {
             last_id: 0,
             known: RBTree::new(),
             finished: 0,
+            root: None,
             met: 0,
             meter: Meter::default(),
             took_ns: 0,
@@ -470,6 +478,24 @@ impl Context {
             context: self.number,
             action,
         });
+    }
+
+    /// Lets the engine find the tables of the client at `root`, before anything of the context runs; if it
+    /// knew a root and that has not changed, nothing happens (VA-12).
+    pub(super) fn enter(&self, root: Root) {
+        let known = self.inner.lock().root.replace(root);
+        if known != Some(root) {
+            let backend = self.device.adapter().backend();
+            backend.set_root(&**self.engine(), root);
+        }
+    }
+
+    /// Lets the engine find the tables at another root, if it knew one; nothing of the context runs.
+    pub(super) fn follow(&self, root: Root) {
+        let knows = self.inner.lock().root.is_some();
+        if knows {
+            self.enter(root);
+        }
     }
 
     /// The worker has prepared the first in line: the next one may come.

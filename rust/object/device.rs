@@ -48,7 +48,10 @@ use crate::{
         presence::Presence,
         worker::Worker, //
     },
+    units::GpuVirtualAddress,
 };
+
+pub(crate) use crate::backend::FaultAccess;
 
 /// What a device is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,10 +63,34 @@ pub(crate) enum State {
     /// A packet or an address turned out wrong when it ran, or a list named something that is not
     /// on the residency list.
     ErrorDma,
+    /// Work met a virtual address that it could not access.
+    ErrorFault,
     /// A portion ran beyond its time limit.
     Hung,
     /// A reset of the adapter took it along.
     Reset,
+}
+
+/// An access by virtual address that was not possible (VA-21).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    /// The address.
+    pub(crate) address: GpuVirtualAddress,
+    /// What was to be done there.
+    pub(crate) access: FaultAccess,
+    /// Why it was not possible.
+    pub(crate) reason: FaultReason,
+}
+
+/// Why an access was not possible.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FaultReason {
+    /// Nothing is mapped there.
+    NotMapped,
+    /// A mapping exists, and its memory is away.
+    NotResident,
+    /// The mapping does not allow it.
+    Protection,
 }
 
 /// Everything DEVICE_STATE says.
@@ -79,6 +106,8 @@ pub(crate) struct Snapshot {
     pub(crate) submission: u64,
     /// `ERROR_DMA`: byte offset of the packet.
     pub(crate) offset: u64,
+    /// `ERROR_FAULT`: the access.
+    pub(crate) fault: Option<Fault>,
     /// When it happened, CLOCK_MONOTONIC.
     pub(crate) time_ns: u64,
 }
@@ -96,6 +125,8 @@ pub(crate) struct Offence {
     pub(crate) submission: u64,
     /// Byte offset of the packet at fault.
     pub(crate) offset: u64,
+    /// The access that was not possible, if that was it.
+    pub(crate) fault: Option<Fault>,
 }
 
 /// One client of an adapter's engines.
@@ -142,6 +173,7 @@ impl Device {
             node: None,
             submission: 0,
             offset: 0,
+            fault: None,
             time_ns: 0,
         };
         let device = Arc::pin_init(
@@ -294,10 +326,18 @@ impl Device {
             node: offence.node,
             submission: offence.submission,
             offset: offence.offset,
+            fault: offence.fault,
             time_ns: clock::now_ns(),
         };
         self.failed.store(true, Release);
         drop(state);
+        if let Some(fault) = offence.fault {
+            trace::fault(|| trace::Fault {
+                context: offence.context,
+                address: fault.address.0,
+                reason: fault.reason.word(),
+            });
+        }
         self.announce(offence.state);
         let mut next = 0;
         while let Some(context) = self.context_at_least(next) {
@@ -333,8 +373,19 @@ impl State {
             State::Active => trace::State::Active,
             State::ErrorMemory => trace::State::ErrorMemory,
             State::ErrorDma => trace::State::ErrorDma,
+            State::ErrorFault => trace::State::ErrorFault,
             State::Hung => trace::State::Hung,
             State::Reset => trace::State::Reset,
+        }
+    }
+}
+
+impl FaultReason {
+    fn word(self) -> trace::FaultReason {
+        match self {
+            FaultReason::NotMapped => trace::FaultReason::NotMapped,
+            FaultReason::NotResident => trace::FaultReason::NotResident,
+            FaultReason::Protection => trace::FaultReason::Protection,
         }
     }
 }

@@ -29,6 +29,8 @@
 //! | 1 | `Device::demands` (mutex) | residency requirement list; never together with the one above |
 //! | 2 | `Allocation::residence` (mutex) | where one allocation is; CPU translations of it |
 //! | 3 | `HostAperture::window` (mutex) | which page of a CPU window shows what |
+//! | 4 | `AddressSpace::mappings` (mutex) | what is mapped at the addresses of a client |
+//! | 4 | `ClientTables::inner` (mutex) | which tables a client has, and where; never together with the one above |
 //! | 5 | `PagingQueue::last`, `Context::inner`, `Device::state`, `Device::contexts` (spinlocks) | order of requests |
 //! | 6 | `Worker::inbox` (spinlock) | what has arrived for the worker |
 //! | 7 | `Fence::inner` (spinlock) | value and waiters |
@@ -36,10 +38,12 @@
 
 mod acceptance;
 pub(crate) mod adapter;
+pub(crate) mod address_space;
 pub(crate) mod allocation;
 mod backing;
 pub(crate) mod budget;
 pub(crate) mod client;
+pub(crate) mod client_tables;
 mod command;
 pub(crate) mod context;
 pub(crate) mod cpu_access;
@@ -72,10 +76,12 @@ pub(crate) mod residency;
 pub(crate) mod scanout;
 mod scheduler;
 pub(crate) mod segment;
+pub(crate) mod standing;
 pub(crate) mod statistics;
 pub(crate) mod status_page;
 pub(crate) mod submission;
 #[cfg(CONFIG_KUNIT)]
 mod tests;
+pub(crate) mod virtual_submission;
 pub(crate) mod watchdog;
 pub(crate) mod worker;

@@ -2,8 +2,9 @@
 
 //! What a submission needs in its place while it runs.
 //!
-//! It uses the allocations that it names. In mode PATCHED_EXPLICIT it also needs everything its device holds
-//! references to, without using it: locks need not wait for that, but an offer has to.
+//! It uses the allocations that it names. In the modes PATCHED_EXPLICIT and VIRTUAL it also needs everything
+//! its device holds references to. Nobody knows whether it uses that: locks need not wait for it, but an
+//! offer has to, and in mode VIRTUAL it may be written.
 
 use kernel::{
     prelude::*,
@@ -31,8 +32,8 @@ use crate::object::{
 enum Claim {
     /// The commands use it like this.
     Named(Hold, Access),
-    /// The device holds references to it.
-    Required(Requirement),
+    /// The device holds references to it, and the commands may use it like this.
+    Required(Requirement, Access),
 }
 
 /// An allocation that must be in its place while a submission runs.
@@ -72,15 +73,15 @@ impl Need {
         })
     }
 
-    /// Returns the need of something that has to be there although the commands do not use it.
+    /// Returns the need of something that has to be there although the commands do not name it.
     ///
     /// # Errors
     ///
     /// As [`Kept::new`].
-    pub(super) fn required(requirement: Requirement) -> Result<Self> {
+    pub(super) fn required(requirement: Requirement, access: Access) -> Result<Self> {
         Ok(Self {
             _kept: Kept::new(requirement.hold().allocation())?,
-            claim: Claim::Required(requirement),
+            claim: Claim::Required(requirement, access),
             paged_in: Atomic::new(false),
             pinned: Atomic::new(false),
             held: Atomic::new(false),
@@ -92,13 +93,15 @@ impl Need {
     pub(super) fn allocation(&self) -> &Arc<Allocation> {
         match &self.claim {
             Claim::Named(hold, _) => hold.allocation(),
-            Claim::Required(requirement) => requirement.hold().allocation(),
+            Claim::Required(requirement, _) => requirement.hold().allocation(),
         }
     }
 
-    /// Returns whether the commands write it.
+    /// Returns whether the commands may write it.
     pub(super) fn is_written(&self) -> bool {
-        matches!(self.claim, Claim::Named(_, Access::Write))
+        match self.claim {
+            Claim::Named(_, access) | Claim::Required(_, access) => access == Access::Write,
+        }
     }
 
     /// Counts the use.
@@ -112,7 +115,7 @@ impl Need {
     pub(super) fn end(&self) {
         match &self.claim {
             Claim::Named(hold, access) => hold.end_use(*access),
-            Claim::Required(requirement) => requirement.end(),
+            Claim::Required(requirement, _) => requirement.end(),
         }
     }
 

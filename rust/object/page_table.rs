@@ -107,23 +107,34 @@ impl PageTable {
         segments: &mut [Segment],
         cause: trace::Cause,
     ) -> Result<Place> {
-        let place = match &self.page {
-            Some(page) => Place::new(SegmentId::SYSTEM, page.frame().address()),
+        let place = match self.own_place() {
+            Some(place) => place,
             None => segments
                 .iter_mut()
                 .find(|segment| segment.id == self.segment)
                 .and_then(|segment| segment.fix(self.bytes()))
                 .ok_or(ENOSPC)?,
         };
-        self.place = Some(place);
+        self.put(Some(place), cause);
+        Ok(place)
+    }
+
+    /// Returns its place in a page of system memory, if it has one of its own.
+    pub(super) fn own_place(&self) -> Option<Place> {
+        let page = self.page.as_ref()?;
+        Some(Place::new(SegmentId::SYSTEM, page.frame().address()))
+    }
+
+    /// Gives it a place, or takes it.
+    pub(super) fn put(&mut self, place: Option<Place>, cause: trace::Cause) {
+        let from = core::mem::replace(&mut self.place, place);
         trace::residency(|| trace::Residency {
             allocation: self.number,
             instance: 0,
-            from: trace::Place::NOWHERE,
-            to: place.into(),
+            from: from.map_or(trace::Place::NOWHERE, Into::into),
+            to: place.map_or(trace::Place::NOWHERE, Into::into),
             cause,
         });
-        Ok(place)
     }
 
     /// Returns its number, unique among the objects of the adapter.
@@ -172,7 +183,7 @@ impl PageTable {
     }
 
     /// Returns the length of its memory, whole pages.
-    fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         (u64::from(self.entries) * ENTRY_BYTES).next_multiple_of(PAGE_BYTES)
     }
 

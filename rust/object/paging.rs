@@ -19,6 +19,8 @@
 //! # Locking
 //!
 //! `Line::pool` and `Line::signals` are leaf spinlocks.
+//!
+//! Size: the line and the builder that fills its buffers.
 
 use core::ops::Range;
 
@@ -54,6 +56,7 @@ use crate::{
         },
     },
     backend::{
+        capabilities::Translation,
         Backend,
         Buffer,
         Completion,
@@ -78,6 +81,7 @@ use crate::{
         worker::Worker, //
     },
     policy::scratch::{
+        Part,
         Ring,
         Taken, //
     },
@@ -92,11 +96,18 @@ mod chopped;
 mod scenario;
 mod scratch;
 mod story;
+mod update;
 
 use self::{
     chopped::Chopped,
     scratch::Scratch,
-    story::at, //
+    story::at,
+    update::Shown, //
+};
+
+pub(super) use self::update::{
+    Position,
+    TABLES, //
 };
 
 /// Paging buffers made at registration.
@@ -147,7 +158,7 @@ impl Line {
     ///
     /// - `ENOMEM`: no memory.
     /// - `EINVAL`: the scratch area is too large.
-    // Its frame is not to lie on the stack while others are set up.
+    // Kept apart, so that its temporaries are off the stack before the next step.
     #[inline(never)]
     pub(super) fn new(
         backend: &Arc<dyn Backend>,
@@ -163,14 +174,14 @@ impl Line {
             node: node.unwrap_or(NodeOrdinal(0)),
             charge: Charge::Driver,
         })?;
+        let limit_ms = node
+            .and_then(|node| backend.capabilities().node(node))
+            .map_or(0, |node| node.timeout_ms);
         if let Some(space) = process.space() {
             backend.set_root(&*context, space.root());
         }
         let space = process.space().filter(|_| node.is_some());
         let scratch = space.map(Scratch::of).transpose()?.flatten();
-        let limit_ms = node
-            .and_then(|node| backend.capabilities().node(node))
-            .map_or(0, |node| node.timeout_ms);
         let mut pool = Pool {
             buffers: List::new(),
             signals: List::new(),
@@ -206,6 +217,11 @@ impl Line {
             }),
             GFP_KERNEL,
         )
+    }
+
+    /// Returns what the MMU can do, if there is one.
+    pub(super) fn translation(&self) -> Option<&Translation> {
+        self.backend.capabilities().translation.as_ref()
     }
 
     /// Returns the number of the last paging buffer that has completed.
@@ -371,6 +387,10 @@ pub(super) struct Builder {
     next: u64,
     from: KVec<Run>,
     to: KVec<Run>,
+    /// Tables of a client that are written.
+    shown: KVec<Shown>,
+    /// Their ranges in the scratch area.
+    parts: KVec<Part>,
 }
 
 impl Builder {
@@ -387,6 +407,8 @@ impl Builder {
             next: 1,
             from: KVec::with_capacity(RUNS, GFP_KERNEL)?,
             to: KVec::with_capacity(RUNS, GFP_KERNEL)?,
+            shown: KVec::with_capacity(TABLES, GFP_KERNEL)?,
+            parts: KVec::with_capacity(TABLES, GFP_KERNEL)?,
         })
     }
 

@@ -112,7 +112,7 @@ impl PagingProcess {
     /// - `EINVAL`: what the backend says of its MMU cannot be had.
     /// - `ENOSPC`: the segment for the tables is too small.
     /// - `ENOMEM`: no memory.
-    // Its frame is not to lie on the stack while others are set up.
+    // Kept apart, so that its temporaries are off the stack before the next step.
     #[inline(never)]
     pub(super) fn new(
         backend: &Arc<dyn Backend>,

@@ -71,6 +71,7 @@ mod failing;
 mod moves;
 mod planned;
 mod relocation;
+mod translation;
 
 pub(super) use self::display::Room;
 use self::failing::Failing;
@@ -183,7 +184,7 @@ impl Residency {
     ///
     /// - `ENOMEM`: no memory.
     /// - `EINVAL`: a segment has more pages than can be counted.
-    // Its frame is not to lie on the stack while others are set up.
+    // Kept apart, so that its temporaries are off the stack before the next step.
     #[inline(never)]
     pub(super) fn new(adapter: &dyn crate::backend::Backend) -> Result<Self> {
         let segments = Segment::all(adapter.capabilities())?;
@@ -216,6 +217,11 @@ impl Residency {
     /// Returns the segment with this id, to be changed.
     pub(crate) fn segment_mut(&mut self, id: SegmentId) -> Option<&mut Segment> {
         self.segments.get_mut(id.index().checked_sub(1)?)
+    }
+
+    /// Returns all segments, to be changed.
+    pub(super) fn segments_mut(&mut self) -> &mut [Segment] {
+        &mut self.segments
     }
 
     /// Returns the id of the aperture.

@@ -327,6 +327,15 @@ impl Residence {
         &self.location
     }
 
+    /// Returns the segment in which its pages are when it is resident.
+    pub(crate) fn segment(&self) -> Option<SegmentId> {
+        match self.location {
+            Location::Nowhere => None,
+            Location::System | Location::Aperture(_) => Some(SegmentId::SYSTEM),
+            Location::Segment(id, _) => Some(id),
+        }
+    }
+
     /// Returns where its content is.
     pub(crate) fn content(&self) -> Content {
         self.content

@@ -150,6 +150,7 @@ pub(crate) fn make_resident(
                 node: None,
                 submission: 0,
                 offset: 0,
+                fault: None,
             });
         }
     }

@@ -25,6 +25,7 @@ use crate::{
     abstractions::trace,
     backend::{
         Buffer,
+        Fetch,
         Kind,
         Patched, //
     },
@@ -105,6 +106,7 @@ pub(super) fn fail_memory(adapter: &Adapter, desk: &mut Desk, submission: ListAr
         node: Some(context.node().0),
         submission: submission.id(),
         offset: 0,
+        fault: None,
     });
     drop_cancelled(adapter, desk, submission);
 }
@@ -266,6 +268,20 @@ fn hand_over(adapter: &Adapter, desk: &mut Desk, mut submission: ListArc<Submiss
     send(signal, Kind::Signal, LAST);
 }
 
+/// Lets a node fetch commands in the space of the client; of work that executes nothing, none.
+fn fetch(submission: &ListArc<Submission>, buffer: &mut ListArc<Buffer>, fetch: Fetch) {
+    let contents = buffer.contents_mut();
+    let root = submission.space().and_then(|space| space.standing().root());
+    if let Some(root) = root {
+        submission.context().enter(root);
+    }
+    contents.root = root.map(|root| root.place);
+    contents.fetch = Some(match submission.execution() {
+        Execution::Full => fetch,
+        Execution::Null => Fetch { bytes: 0, ..fetch },
+    });
+}
+
 /// Lets a buffer be the portion that is prepared, with the addresses of this moment.
 fn prepare_buffer(
     adapter: &Adapter,
@@ -290,6 +306,10 @@ fn prepare_buffer(
         fence,
         submission: submission.id(),
     });
+    if let Some(fetch) = buffer.contents().fetch {
+        self::fetch(submission, buffer, fetch);
+        return;
+    }
     patch(
         adapter,
         submission,

@@ -60,6 +60,8 @@ use crate::{
     },
 };
 
+mod tables;
+
 /// What an allocation needs in a segment.
 #[derive(Clone, Copy)]
 pub(crate) struct Shape {
@@ -105,6 +107,9 @@ pub(crate) struct Segment {
     withheld: u32,
     /// Page tables of the paging process, which never leave.
     fixtures: KVVec<Chain>,
+    /// Which pages tables of clients have, one bit each, and how many.
+    table_bits: KVVec<u64>,
+    tables: u32,
 }
 
 impl Segment {
@@ -143,6 +148,8 @@ impl Segment {
                     fragments: KVVec::new(),
                     withheld: 0,
                     fixtures: KVVec::new(),
+                    table_bits: KVVec::zeroed(pages.div_ceil(u64::BITS) as usize, GFP_KERNEL)?,
+                    tables: 0,
                 },
                 GFP_KERNEL,
             )?;
@@ -230,7 +237,7 @@ impl Segment {
     }
 
     /// Returns where `chain` lies.
-    pub(crate) fn runs<'a>(&'a self, chain: &Chain) -> impl Iterator<Item = Run> + 'a {
+    pub(crate) fn runs<'a>(&'a self, chain: &Chain) -> impl Iterator<Item = Run> + Clone + 'a {
         let (id, page_bytes) = (self.id, self.page_bytes);
         self.pool.runs(chain).map(move |pages| {
             let first = u64::from(pages.start);
@@ -333,8 +340,16 @@ impl Segment {
         });
     }
 
-    /// Lists the runs that injections took out of use, and those of tables that never leave.
+    /// Lists the runs that injections took out of use, or that page tables have.
     fn map_out_withheld(&self, mut add: impl FnMut(Occupant)) {
+        for page in self.table_pages() {
+            let candidate = Candidate {
+                key: (u64::MAX >> 1) - u64::from(page),
+                pages: 1,
+                rank: Rank::default().tied(Bond::Fixed),
+            };
+            add(Occupant::new(candidate, page..page + 1, Fate::Stays, 0));
+        }
         let withheld = Iterator::chain(self.reserved.iter(), self.fragments.iter());
         for chain in Iterator::chain(withheld, self.fixtures.iter()) {
             let candidate = Candidate {
@@ -465,12 +480,15 @@ impl Segment {
 
     /// Returns the bytes that page tables have.
     pub(crate) fn bytes_of_tables(&self) -> u64 {
-        let tables = self.fixtures.iter().map(|chain| self.bytes_of(chain));
-        tables.fold(0, u64::saturating_add)
+        let fixed = self.fixtures.iter().map(|chain| self.bytes_of(chain));
+        fixed.fold(
+            u64::from(self.tables) * self.page_bytes,
+            u64::saturating_add,
+        )
     }
 
-    /// Returns the bytes that no allocation can have: injections took them out of use, or tables of the
-    /// paging process lie there.
+    /// Returns the bytes that no allocation can have: injections took them out of use, or tables lie
+    /// there.
     pub(crate) fn bytes_unavailable(&self) -> u64 {
         self.bytes_withheld().saturating_add(self.bytes_of_tables())
     }

@@ -51,6 +51,7 @@ use crate::{
             Checked,
             Needs, //
         },
+        address_space::AddressSpace,
         allocation::{Access, Allocation, Hold},
         context::Context,
         fence::{
@@ -235,6 +236,8 @@ pub(crate) struct Submission {
     failed: Atomic<bool>,
     /// Whether what it needs is counted as required.
     requires: Atomic<bool>,
+    /// Whether its commands lie, and run, in the space of its client.
+    fetches: bool,
     /// Its number on the context; written once, when it is accepted.
     id: Atomic<u64>,
     /// What the portion with the node was expected to take, in nanoseconds.
@@ -278,72 +281,121 @@ pub(crate) fn submit(context: &Arc<Context>, request: Request) -> Result<Accepte
         Extent::Portions
     };
     let bytes = request.commands.len() * 4;
-    let mut waiters = KVVec::with_capacity(request.waits.len(), GFP_KERNEL_ACCOUNT)?;
-    for point in request.waits.iter().rev() {
-        let waiter = Fence::waiter(point.value, context.number(), context.clone())?;
-        waiters.push(waiter, GFP_KERNEL_ACCOUNT)?;
-    }
-    let places = KVVec::with_capacity(needs.len(), GFP_KERNEL_ACCOUNT)?;
-    let runs = !request.commands.is_empty();
-    let signals = !runs || !request.signals.is_empty();
-    let wait = match request.waits.is_empty() {
-        true => None,
-        false => Some(Buffer::new(0, Charge::Client)?),
-    };
-    let signal = if signals {
-        Some(Buffer::new(0, Charge::Client)?)
-    } else {
+    let dma = if request.commands.is_empty() {
         None
-    };
-    let dma = if runs {
+    } else {
         let mut buffer =
             Buffer::with_commands(Commands::from_words(request.commands), Charge::Client)?;
         let grants = &mut buffer.contents_mut().grants;
         grants.reserve(needs.len(), GFP_KERNEL_ACCOUNT)?;
         Some(buffer)
-    } else {
-        None
     };
     let known = acceptance::places(adapter, &request.named)?;
-    let record = Record::new()?;
-    let progress = Progress {
-        wait,
+    let draft = Draft {
+        needs,
+        elements,
+        listed,
+        extent,
+        bytes: u32::try_from(bytes).map_err(|_| EINVAL)?,
+        patches: request.patches,
         dma,
-        signal,
-        places,
-        portion: None,
-        announced: 0,
-        settled: 0,
-        tried: 0,
+        waits: request.waits,
+        signals: request.signals,
+        execution: request.execution,
     };
-    let submission = ListArc::pin_init(
-        try_pin_init!(Submission {
-            context: context.clone(),
-            number: adapter.next_submission(),
-            needs,
-            elements,
-            listed,
-            extent,
-            bytes: u32::try_from(bytes).map_err(|_| EINVAL)?,
-            patches: request.patches,
-            waits: request.waits,
-            signals: request.signals,
-            execution: request.execution,
-            record,
-            failed: Atomic::new(false),
-            requires: Atomic::new(false),
-            id: Atomic::new(0),
-            charged: Atomic::new(0),
-            waiters <- new_spinlock!(waiters, "Submission::waiters"),
-            progress: ListArcField::new(progress),
-            links <- ListLinks::new(),
-        }),
-        GFP_KERNEL_ACCOUNT,
-    )?;
+    let submission = draft.finish(context)?;
     submission.begin_use()?;
     commitment.commit(&request.named);
     let id = context.accept(submission)?;
     Ok(Accepted { id, places: known })
+}
+
+/// What a submission is made from, checked.
+pub(super) struct Draft {
+    /// What must be in its place while it runs.
+    pub(super) needs: KVVec<Need>,
+    /// For each element of the list that the caller gave, which need it is; all ones for NULL.
+    pub(super) elements: KVVec<u32>,
+    /// The allocation list, as the policy wants it.
+    pub(super) listed: KVVec<Listed>,
+    /// Whether everything it names might be in memory at once.
+    pub(super) extent: Extent,
+    /// Bytes of commands.
+    pub(super) bytes: u32,
+    /// The patch list.
+    pub(super) patches: KVVec<Patch>,
+    /// The commands; [`None`] if there are only waits and signals.
+    pub(super) dma: Option<ListArc<Buffer>>,
+    /// Fences to wait for.
+    pub(super) waits: KVVec<Point>,
+    /// Fences to signal.
+    pub(super) signals: KVVec<Point>,
+    /// Whether the commands run.
+    pub(super) execution: Execution,
+}
+
+impl Draft {
+    /// Makes the submission, with everything it will need until its end.
+    ///
+    /// # Errors
+    ///
+    /// - `ENOMEM`: no memory.
+    pub(super) fn finish(self, context: &Arc<Context>) -> Result<ListArc<Submission>> {
+        let mut waiters = KVVec::with_capacity(self.waits.len(), GFP_KERNEL_ACCOUNT)?;
+        for point in self.waits.iter().rev() {
+            let waiter = Fence::waiter(point.value, context.number(), context.clone())?;
+            waiters.push(waiter, GFP_KERNEL_ACCOUNT)?;
+        }
+        let places = KVVec::with_capacity(self.needs.len(), GFP_KERNEL_ACCOUNT)?;
+        let wait = match self.waits.is_empty() {
+            true => None,
+            false => Some(Buffer::new(0, Charge::Client)?),
+        };
+        let signal = match self.dma.is_some() && self.signals.is_empty() {
+            true => None,
+            false => Some(Buffer::new(0, Charge::Client)?),
+        };
+        let record = Record::new()?;
+        let fetches = self
+            .dma
+            .as_ref()
+            .is_some_and(|dma| dma.contents().fetch.is_some());
+        let progress = Progress {
+            wait,
+            dma: self.dma,
+            signal,
+            places,
+            portion: None,
+            announced: 0,
+            settled: 0,
+            tried: 0,
+        };
+        ListArc::pin_init(
+            try_pin_init!(Submission {
+                context: context.clone(),
+                number: context.device().adapter().next_submission(),
+                needs: self.needs,
+                elements: self.elements,
+                listed: self.listed,
+                extent: self.extent,
+                bytes: self.bytes,
+                patches: self.patches,
+                waits: self.waits,
+                signals: self.signals,
+                execution: self.execution,
+                record,
+                failed: Atomic::new(false),
+                requires: Atomic::new(false),
+                fetches,
+                id: Atomic::new(0),
+                charged: Atomic::new(0),
+                waiters <- new_spinlock!(waiters, "Submission::waiters"),
+                progress: ListArcField::new(progress),
+                links <- ListLinks::new(),
+            }),
+            GFP_KERNEL_ACCOUNT,
+        )
+    }
 }
 
 impl Submission {
@@ -468,7 +520,7 @@ impl Submission {
     /// # Errors
     ///
     /// - [`Kind::Offered`]: something has been offered meanwhile; nothing is counted.
-    fn begin_use(&self) -> Result<(), Refused> {
+    pub(super) fn begin_use(&self) -> Result<(), Refused> {
         self.needs.iter().for_each(Need::begin);
         let is_offered = |index: &u32| match self.element(*index) {
             Some((_, need)) => need.allocation().is_offered(),
@@ -517,6 +569,12 @@ impl Submission {
             Allocation::reconsider(need.allocation());
         }
         self.context.device().adapter().make_room();
+    }
+
+    /// Returns the space in which its commands run, if they use one.
+    pub(super) fn space(&self) -> Option<&Arc<AddressSpace>> {
+        let client = self.context.device().client();
+        client.space().filter(|_| self.fetches)
     }
 
     /// Unpins what a portion had pinned; what slots hold across the cut behind it stays.

@@ -237,6 +237,7 @@ impl Watchdog {
                 node: Some(node.0),
                 submission: running.submission,
                 offset: 0,
+                fault: None,
             });
         }
         if adapter
@@ -261,6 +262,7 @@ impl Watchdog {
                 node: None,
                 submission: 0,
                 offset: 0,
+                fault: None,
             });
         }
         adapter.backend().reset_adapter();

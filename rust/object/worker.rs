@@ -50,10 +50,12 @@ use crate::{
     backend::Capabilities,
     object::{
         adapter::Adapter,
+        address_space::AddressSpace,
         allocation::{
             Allocation,
             Hold, //
         },
+        client_tables::ClientTables,
         command::Command,
         context::Floor,
         device::{
@@ -122,6 +124,10 @@ pub(super) struct Desk {
     pub(super) prepared: List<Submission>,
     /// Allocations whose last operations are outstanding.
     departing: List<Allocation>,
+    /// Spaces of which something is stale, without a command.
+    spaces: List<AddressSpace>,
+    /// Tables of clients that are gone, written by buffers that are not complete.
+    buried: List<ClientTables>,
     /// Switches of display sources.
     pub(super) stage: Stage,
     pub(super) builder: Builder,
@@ -144,6 +150,8 @@ impl Worker {
     /// # Errors
     ///
     /// - `ENOMEM`: no memory.
+    // Kept apart, so that its temporaries are off the stack before the next step.
+    #[inline(never)]
     pub(super) fn new(capabilities: &Capabilities, builder: Builder) -> Result<Arc<Self>> {
         let nodes = capabilities.nodes.len();
         let desk = Desk {
@@ -151,6 +159,8 @@ impl Worker {
             submissions: List::new(),
             prepared: List::new(),
             departing: List::new(),
+            spaces: List::new(),
+            buried: List::new(),
             stage: Stage::new(),
             builder,
             floors: KVec::from_elem(Floor::default(), nodes, GFP_KERNEL)?,
@@ -227,6 +237,7 @@ impl Worker {
         self.attend_all(adapter, desk);
         self.take_in(desk);
         desk.depart(adapter);
+        desk.settle_spaces(adapter);
         desk.serve_sources(adapter);
         for priority in [Priority::High, Priority::Normal, Priority::Low] {
             desk.serve_commands(adapter, priority);
@@ -248,6 +259,8 @@ impl Worker {
             waiting.push_all_back(arrived);
         }
         arrived.push_all_back(&mut inbox.submissions);
+        desk.spaces.push_all_back(&mut inbox.spaces);
+        desk.buried.push_all_back(&mut inbox.buried);
         desk.stage.take_in(&mut inbox.switches);
         drop(inbox);
         drop(finished);
@@ -347,6 +360,56 @@ impl Desk {
         self.departing.push_all_back(&mut waiting);
     }
 
+    /// Takes the places of tables back whose clients are gone.
+    fn bury(&mut self, adapter: &Adapter) {
+        let mut waiting = List::new();
+        while let Some(tables) = self.buried.pop_front() {
+            if !tables.is_forgotten() {
+                // Another space may begin at the same place, and shall not meet what is remembered of
+                // this one.
+                if let Some(root) = tables.forget() {
+                    self.builder.forget_space(adapter.paging(), root);
+                    self.builder.flush(adapter.paging());
+                }
+                tables.settle(self.builder.settles(adapter.paging()));
+            }
+            if tables.is_settled(adapter.paging().completed()) {
+                let mut residency = adapter.residency().lock();
+                let tables = ClientTables::vacate(tables, residency.segments_mut());
+                drop(residency);
+                drop(tables);
+                adapter.make_room();
+            } else {
+                waiting.push_back(tables);
+            }
+        }
+        self.buried.push_all_back(&mut waiting);
+    }
+
+    /// Writes what is stale in spaces that have changed without a command.
+    fn settle_spaces(&mut self, adapter: &Adapter) {
+        self.bury(adapter);
+        let mut waiting = List::new();
+        while let Some(space) = self.spaces.pop_front() {
+            let settled = adapter.paging().is_roomy() && self.settle(adapter, &space).is_ok();
+            if !settled {
+                waiting.push_back(space);
+            }
+        }
+        self.spaces.push_all_back(&mut waiting);
+    }
+
+    /// Writes what is stale in a space.
+    fn settle(&mut self, adapter: &Adapter, space: &AddressSpace) -> Result<(), Refusal> {
+        let mut residency = adapter.residency().lock();
+        let settled = self
+            .mover(adapter, &mut residency, trace::Cause::Map)
+            .settle(space);
+        drop(residency);
+        self.builder.flush(adapter.paging());
+        settled
+    }
+
     /// Moves an allocation out, if it shall leave and can.
     fn grant_wish(&mut self, adapter: &Adapter, allocation: &Arc<Allocation>) {
         let mut residency = adapter.residency().lock();
@@ -408,6 +471,9 @@ impl Desk {
 
     /// Carries out one command; says whether it is done.
     fn serve(&mut self, adapter: &Adapter, command: &ListArc<Command>) -> bool {
+        if let Some(space) = command.space() {
+            return command.is_moot() || self.settle(adapter, space).is_ok();
+        }
         let queue = command.queue();
         let device = queue.device();
         let behalf = Behalf::Command {
@@ -439,6 +505,7 @@ impl Desk {
                 node: None,
                 submission: 0,
                 offset: 0,
+                fault: None,
             });
         }
         if let Some(first) = command.allocations().first() {

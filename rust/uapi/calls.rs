@@ -10,6 +10,7 @@ use super::{
         self,
         nr, //
     },
+    address_space,
     allocation,
     budget,
     close,
@@ -30,7 +31,8 @@ use super::{
     query,
     residency,
     scanout,
-    submission, //
+    submission,
+    virtual_submission, //
 };
 
 /// Numbers in the block of the interface.
@@ -81,6 +83,11 @@ static LINES: [Line; NUMBERS] = {
         abi::SUBMIT_PATCHED_NULL_RENDER,
         submission::submit
     );
+    lines[at(nr::SUBMIT_VIRTUAL)] = ioctl!(
+        SubmitVirtual,
+        abi::SUBMIT_VIRTUAL_NULL_RENDER,
+        virtual_submission::submit
+    );
     lines[at(nr::SUBMIT_QUERY)] = ioctl!(SubmitQuery, 0, submission::query);
     lines[at(nr::PAGING_QUEUE_CREATE)] = ioctl!(PagingQueueCreate, 0, paging_queue::create);
     lines[at(nr::MAKE_RESIDENT)] = ioctl!(
@@ -98,6 +105,10 @@ static LINES: [Line; NUMBERS] = {
     lines[at(nr::EVENTS)] = ioctl!(Events, 0, events::events);
     lines[at(nr::OFFER)] = ioctl!(Offer, offer::FLAGS_KNOWN, offer::offer);
     lines[at(nr::RECLAIM)] = ioctl!(Reclaim, 0, offer::reclaim);
+    lines[at(nr::VA_RESERVE)] = ioctl!(VaReserve, 0, address_space::reserve);
+    lines[at(nr::VA_FREE)] = ioctl!(VaFree, 0, address_space::free);
+    lines[at(nr::VA_MAP)] = ioctl!(VaMap, 0, address_space::map);
+    lines[at(nr::VA_QUERY)] = ioctl!(VaQuery, 0, address_space::query);
     lines[at(nr::FENCE_CREATE)] = ioctl!(FenceCreate, fence::FLAGS_KNOWN, fence::create);
     lines[at(nr::FENCE_SIGNAL)] =
         ioctl!(FenceSignal, abi::FENCE_SIGNAL_ALLOW_REWIND, fence::signal);

@@ -166,6 +166,7 @@ fn decode_mode(mode: u32) -> Result<Mode> {
     match mode {
         abi::CONTEXT_MODE_PATCHED_LIST => Ok(Mode::PatchedList),
         abi::CONTEXT_MODE_PATCHED_EXPLICIT => Ok(Mode::PatchedExplicit),
+        abi::CONTEXT_MODE_VIRTUAL => Ok(Mode::Virtual),
         _ => Err(EOPNOTSUPP),
     }
 }

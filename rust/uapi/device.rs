@@ -9,6 +9,9 @@ use kernel::{
 
 use crate::object::device::{
     Device,
+    Fault,
+    FaultAccess,
+    FaultReason,
     State, //
 };
 
@@ -76,12 +79,15 @@ pub(super) fn state(file: &File, argument: &mut DeviceState) -> Result<Answered>
         State::Active => false,
         // Whoever is to blame hung before.
         State::Reset => snapshot.context != 0,
-        State::ErrorMemory | State::ErrorDma | State::Hung => true,
+        State::ErrorMemory | State::ErrorDma | State::ErrorFault | State::Hung => true,
     });
     argument.context = handle_of_context(file, snapshot.context);
     argument.node = snapshot.node.unwrap_or(abi::NODE_NONE);
     argument.submission = snapshot.submission;
-    argument.fault_va = snapshot.offset;
+    (argument.fault_va, argument.fault_flags) = match snapshot.fault {
+        Some(fault) => (fault.address.0, fault_flags(fault)),
+        None => (snapshot.offset, 0),
+    };
     argument.reset_count = device.adapter().watchdog().adapter_resets();
     argument.time_ns = snapshot.time_ns;
     Ok(Answered)
@@ -93,9 +99,24 @@ pub(super) fn number(state: State) -> u32 {
         State::Active => abi::DEVICE_STATE_ACTIVE,
         State::ErrorMemory => abi::DEVICE_STATE_ERROR_MEMORY,
         State::ErrorDma => abi::DEVICE_STATE_ERROR_DMA,
+        State::ErrorFault => abi::DEVICE_STATE_ERROR_FAULT,
         State::Hung => abi::DEVICE_STATE_HUNG,
         State::Reset => abi::DEVICE_STATE_RESET,
     }
+}
+
+/// Returns the bits that describe a fault. Fetching commands is reading.
+fn fault_flags(fault: Fault) -> u32 {
+    let access = match fault.access {
+        FaultAccess::Read | FaultAccess::Fetch => abi::DEVICE_STATE_FAULT_READ,
+        FaultAccess::Write => abi::DEVICE_STATE_FAULT_WRITE,
+    };
+    let reason = match fault.reason {
+        FaultReason::NotMapped => abi::DEVICE_STATE_FAULT_NOT_MAPPED,
+        FaultReason::NotResident => abi::DEVICE_STATE_FAULT_NOT_RESIDENT,
+        FaultReason::Protection => abi::DEVICE_STATE_FAULT_PROTECTION,
+    };
+    access | reason
 }
 
 /// Returns the handle of a context, which a device in error knows by its number; 0 if it is closed.

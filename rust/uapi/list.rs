@@ -58,6 +58,7 @@ elements! {
     ReclaimItem,
     SubmitAlloc,
     SubmitPatch,
+    VaEntry,
 }
 
 /// Whether a list may be empty.

@@ -14,6 +14,7 @@
 
 pub(crate) mod abi;
 
+mod address_space;
 mod allocation;
 mod budget;
 mod calls;
@@ -36,3 +37,4 @@ mod query;
 mod residency;
 mod scanout;
 mod submission;
+mod virtual_submission;

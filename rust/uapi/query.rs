@@ -27,6 +27,7 @@ use crate::{
     },
     units::{
         NodeOrdinal,
+        PageSize,
         SegmentId,
         PAGE_BYTES, //
     },
@@ -135,6 +136,12 @@ fn count<T>(list: &[T]) -> u32 {
 fn adapter(file: &File) -> InfoAdapter {
     let adapter = file.adapter();
     let capabilities = adapter.backend().capabilities();
+    // CAST: a small constant.
+    let large = PageSize::Large.bytes() as u32;
+    let (large_page_size, addresses) = match &capabilities.translation {
+        Some(translation) => (large, translation.addresses.clone()),
+        None => (0, 0..0),
+    };
     InfoAdapter {
         uapi_major: abi::UAPI_MAJOR,
         uapi_minor: abi::UAPI_MINOR,
@@ -143,13 +150,13 @@ fn adapter(file: &File) -> InfoAdapter {
         state: abi::ADAPTER_STATE_RUNNING,
         // CAST: a small constant.
         page_size: PAGE_BYTES as u32,
-        large_page_size: 0,
+        large_page_size,
         segments: count(&capabilities.segments),
         nodes: count(&capabilities.nodes),
         sources: capabilities.sources,
         patch_slots: capabilities.patch_slots,
-        va_start: 0,
-        va_end: 0,
+        va_start: addresses.start,
+        va_end: addresses.end,
         features: features(adapter),
         features_hi: 0,
     }
@@ -161,7 +168,11 @@ fn features(adapter: &Adapter) -> u64 {
         [] => 0,
         _ => abi::FEATURE_HOST_APERTURE,
     };
-    FEATURES | window
+    let translation = match adapter.backend().capabilities().translation {
+        Some(_) => abi::FEATURE_VIRTUAL,
+        None => 0,
+    };
+    FEATURES | window | translation
 }
 
 fn segment(file: &File, index: u32) -> Option<InfoSegment> {

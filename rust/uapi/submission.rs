@@ -14,7 +14,10 @@ use crate::{
             Access,
             Hold, //
         },
-        context::Context,
+        context::{
+            Context,
+            Mode, //
+        },
         submission::{
             self,
             Accepted,
@@ -54,7 +57,7 @@ use super::{
 };
 
 /// Bytes that the length of a command buffer is a multiple of.
-const COMMAND_ALIGN: u32 = 8;
+pub(super) const COMMAND_ALIGN: u32 = 8;
 
 argument! {
     SubmitPatched:
@@ -84,7 +87,7 @@ struct Lists {
 ///
 /// # Errors
 ///
-/// - `EOPNOTSUPP`: a flag, or a kind of patch, whose feature is not there.
+/// - `EOPNOTSUPP`: a flag, or a kind of patch, whose feature is not there; a context in mode VIRTUAL.
 /// - `EINVAL`: lists that are too long, or not empty without commands; a length that is no multiple
 ///   of 8; fields that are not zero where they do not apply.
 /// - `ENOENT`: no such context.
@@ -96,6 +99,9 @@ pub(super) fn submit(file: &File, argument: &mut SubmitPatched) -> Result<Done> 
     let mut lists = Lists::read(argument, &limits)?;
     let commands = read_commands(argument, &limits)?;
     let context = context?;
+    if context.mode() == Mode::Virtual {
+        return Err(EOPNOTSUPP);
+    }
 
     let accepted = resolve(file, &context, argument, &lists, commands)
         .and_then(|request| {
@@ -114,23 +120,23 @@ pub(super) fn submit(file: &File, argument: &mut SubmitPatched) -> Result<Done> 
 }
 
 /// The longest lists of a submission.
-struct Limits {
+pub(super) struct Limits {
     bytes: u32,
     allocations: u32,
     patches: u32,
-    points: u32,
+    pub(super) points: u32,
 }
 
 impl Limits {
     /// What holds on every node; for a context that does not exist.
-    const DEFAULT: Self = Self {
+    pub(super) const DEFAULT: Self = Self {
         bytes: 1 << 20,
         allocations: 1 << 16,
         patches: 1 << 20,
         points: list::HANDLES,
     };
 
-    fn of(context: &Arc<Context>) -> Self {
+    pub(super) fn of(context: &Arc<Context>) -> Self {
         let capabilities = context.device().adapter().backend().capabilities();
         match capabilities.node(context.node()) {
             Some(node) => Self {
@@ -251,7 +257,7 @@ fn resolve(
 }
 
 /// Says which element of a list is to blame for a refusal; `before` elements precede the list.
-fn refuse(kind: Kind, refused: Refused, before: usize) -> submission::Refused {
+pub(super) fn refuse(kind: Kind, refused: Refused, before: usize) -> submission::Refused {
     match refused.index {
         Some(index) => submission::Refused {
             error: refused.error,
@@ -302,7 +308,7 @@ fn decode_element(element: &SubmitAlloc, hold: Option<Hold>) -> Named {
     }
 }
 
-fn resolve_signals(file: &File, points: &[abi::Point]) -> Result<KVVec<Point>, Refused> {
+pub(super) fn resolve_signals(file: &File, points: &[abi::Point]) -> Result<KVVec<Point>, Refused> {
     let signals = fence::get_points(file, points)?;
     list::check_each(&signals, fence::check_signal)?;
     Ok(signals)

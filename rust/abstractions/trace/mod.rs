@@ -26,6 +26,7 @@ pub use self::words::{
     Call,
     Cause,
     Decision,
+    FaultReason,
     Hold,
     Kind,
     Life,
@@ -78,8 +79,6 @@ pub const TRIM_TO_BUDGET: u32 = 1 << 2;
 pub const UPDATE_REPEATED: u32 = 1 << 0;
 /// Flag of [`paging_op`]: the first entries of a table.
 pub const UPDATE_INITIALISES: u32 = 1 << 1;
-/// Flag of [`paging_op`]: the table is about to leave.
-pub const UPDATE_LEAVES: u32 = 1 << 2;
 
 /// A node number that prints as -1.
 pub const NO_NODE: u32 = u32::MAX;
@@ -368,6 +367,16 @@ events! {
         place: Place,
         /// Which of the two.
         action: Shown,
+    }
+
+    /// A context met an address that it could not access.
+    fault => Fault(24) {
+        /// The context.
+        context: u64,
+        /// The address.
+        address: u64,
+        /// Why it could not.
+        reason: FaultReason,
     }
 
     /// A device changes its state.

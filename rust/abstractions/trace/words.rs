@@ -232,6 +232,16 @@ words! {
         Cancel,
     }
 
+    /// Why an address could not be accessed.
+    FaultReason {
+        /// `NOT_MAPPED`
+        NotMapped,
+        /// `NOT_RESIDENT`: a mapping exists, and its memory is away.
+        NotResident,
+        /// `PROTECTION`
+        Protection,
+    }
+
     /// What a source does with a primary.
     Shown {
         /// `start`

@@ -106,7 +106,7 @@ use crate::{
 /// - `EINVAL`: the parameters break a rule of registration.
 /// - `ENOMEM`: no memory.
 #[cfg(CONFIG_KUNIT)]
-pub(super) fn capabilities(parameters: &Parameters) -> Result<Capabilities> {
+pub(crate) fn capabilities(parameters: &Parameters) -> Result<Capabilities> {
     Configuration::new(parameters).map(|configuration| configuration.capabilities)
 }
 
@@ -173,7 +173,7 @@ impl Engine {
     ///
     /// - `EINVAL`: the parameters break a rule of registration.
     /// - `ENOMEM`: no memory.
-    // Its frame is not to lie on the stack while others are set up.
+    // Kept apart, so that its temporaries are off the stack before the next step.
     #[inline(never)]
     pub(crate) fn new(parameters: &Parameters) -> Result<Arc<Self>> {
         let mut configuration = Configuration::new(parameters)?;

@@ -348,7 +348,7 @@ impl Node {
         }
         let outcome = match contents.kind {
             Kind::Wait | Kind::Signal => Outcome::Done,
-            _ if !has_root(contents, context) => {
+            _ if !self.has_root(contents, context) => {
                 self.report(0, Halt::Unknown);
                 Outcome::Error { offset: 0 }
             }
@@ -358,6 +358,15 @@ impl Node {
         trace::node_end(record);
         self.shared.counters.buffer();
         outcome
+    }
+
+    /// Returns whether the context has the root that the buffer was built for, if any (BCK-8).
+    fn has_root(&self, contents: &Contents, context: &Context) -> bool {
+        let Some(wanted) = contents.root else {
+            return true;
+        };
+        self.shared.counters.root();
+        context.root().is_some_and(|root| root.place == wanted)
     }
 
     /// Returns the address space of a context, as this node sees it.
@@ -487,15 +496,6 @@ impl Node {
 fn portion(contents: &Contents) -> &[u32] {
     let words = contents.commands.words();
     words.get(contents.portion.clone()).unwrap_or(&[])
-}
-
-/// Returns whether the context has the root that the buffer was built for, if any (BCK-8).
-fn has_root(contents: &Contents, context: &Context) -> bool {
-    match (contents.root, context.root()) {
-        (None, _) => true,
-        (Some(wanted), Some(root)) => root.place == wanted,
-        (Some(_), None) => false,
-    }
 }
 
 impl From<Kind> for trace::Kind {

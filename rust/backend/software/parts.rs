@@ -124,8 +124,7 @@ impl Memory {
 
     /// Copies a range to another one of the same length, from the end at which `direction` begins.
     pub(super) fn copy_parts(&self, to: &Parts, from: &Parts, direction: Direction) -> Option<()> {
-        let pairs = Pairs::new(to.parts(), from.parts(), direction);
-        for (to, from) in pairs {
+        for (to, from) in Pairs::new(to.parts(), from.parts(), direction) {
             match (to.place, from.place) {
                 (Some(to_place), Some(from_place)) => {
                     self.copy(to_place, from_place, to.bytes, direction)?;

@@ -59,6 +59,8 @@ impl Scratch {
     /// # Errors
     ///
     /// - `ENOMEM`: no memory.
+    // All of it is on the stack once.
+    #[inline(never)]
     pub(super) fn new() -> Result<Self> {
         Ok(Self {
             target: KBox::new(Parts::new(), GFP_KERNEL)?,

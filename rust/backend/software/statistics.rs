@@ -25,6 +25,8 @@ pub(super) struct Counters {
     packet_bytes: Atomic<u64>,
     /// Buffers run to their end.
     buffers: Atomic<u64>,
+    /// Buffers whose root was compared.
+    roots: Atomic<u64>,
 }
 
 impl Counters {
@@ -36,6 +38,7 @@ impl Counters {
             packets: Atomic::new(0),
             packet_bytes: Atomic::new(0),
             buffers: Atomic::new(0),
+            roots: Atomic::new(0),
         }
     }
 
@@ -60,6 +63,11 @@ impl Counters {
         self.buffers.add(1u64, Relaxed);
     }
 
+    /// Counts a buffer whose root was compared.
+    pub(super) fn root(&self) {
+        self.roots.add(1u64, Relaxed);
+    }
+
     /// Returns the values.
     pub(super) fn read(&self) -> Statistics {
         Statistics {
@@ -68,6 +76,7 @@ impl Counters {
             packets: self.packets.load(Relaxed),
             packet_bytes: self.packet_bytes.load(Relaxed),
             buffers: self.buffers.load(Relaxed),
+            roots: self.roots.load(Relaxed),
             dummy_hits: 0,
         }
     }

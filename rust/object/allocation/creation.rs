@@ -150,6 +150,7 @@ pub(crate) fn create(device: &Arc<Device>, description: &Description) -> Result<
             offered: Atomic::new(false),
             locks: Atomic::new(0),
             mappings: Atomic::new(0),
+            mapped: Atomic::new(0),
             moves: Atomic::new(0),
             mapping_start,
             name <- name::Slot::new(),

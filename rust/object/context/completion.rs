@@ -22,6 +22,7 @@ use crate::{
     backend::{
         Buffer,
         Completion,
+        FaultReason,
         Kind,
         Outcome, //
     },
@@ -39,6 +40,7 @@ use crate::{
         },
         worker::Worker,
     },
+    units::GpuVirtualAddress,
 };
 
 use super::{
@@ -121,17 +123,18 @@ impl Context {
 
     /// Notes how a portion of a submission has ended.
     fn judge(&self, submission: &Submission, outcome: Outcome) {
-        if let Outcome::Error { offset } = outcome {
+        if let Some((state, offset, fault)) = self.offence(outcome) {
             submission.record().update(|report| {
                 report.state = State::Faulted;
                 report.error = Some(EIO);
             });
             self.device.fail(device::Offence {
-                state: device::State::ErrorDma,
+                state,
                 context: self.number,
                 node: Some(self.node.0),
                 submission: submission.id(),
-                offset: u64::from(offset),
+                offset: offset.into(),
+                fault,
             });
         }
         if outcome != Outcome::Done {
@@ -154,6 +157,36 @@ impl Context {
             }
         });
         Worker::push_submission(self.device.adapter().worker(), first);
+    }
+
+    /// Returns what commands at fault put their device in, with the offset of the packet.
+    fn offence(&self, outcome: Outcome) -> Option<(device::State, u32, Option<device::Fault>)> {
+        match outcome {
+            Outcome::Done | Outcome::Stopped | Outcome::Preempted => None,
+            Outcome::Error { offset } => Some((device::State::ErrorDma, offset, None)),
+            Outcome::Fault { offset, fault } => {
+                let fault = device::Fault {
+                    address: fault.address,
+                    access: fault.access,
+                    reason: match fault.reason {
+                        FaultReason::NotMapped if self.is_mapped(fault.address) => {
+                            device::FaultReason::NotResident
+                        }
+                        FaultReason::NotMapped => device::FaultReason::NotMapped,
+                        FaultReason::Protection => device::FaultReason::Protection,
+                    },
+                };
+                Some((device::State::ErrorFault, offset, Some(fault)))
+            }
+        }
+    }
+
+    /// Returns whether something is mapped at an address of the client: its memory is away.
+    fn is_mapped(&self, address: GpuVirtualAddress) -> bool {
+        let window = address.0..address.0.saturating_add(1);
+        let space = self.device.client().space();
+        let found = space.and_then(|space| space.first_piece(window));
+        found.is_some_and(|found| found.allocation.is_some())
     }
 
     /// The first in flight has ended.

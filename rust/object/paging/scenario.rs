@@ -52,7 +52,7 @@ use super::{
 };
 
 /// A range of the scratch area for one side of a piece of work.
-struct Side {
+pub(super) struct Side {
     /// Its first address.
     address: GpuVirtualAddress,
     /// How long it is.
@@ -164,7 +164,7 @@ impl Builder {
     }
 
     /// Lets the entries of `side` name the next of `runs`; returns the first place.
-    fn show(
+    pub(super) fn show(
         &mut self,
         line: &Arc<Line>,
         scratch: &Scratch,
@@ -240,7 +240,7 @@ impl Side {
     }
 
     /// A range that is written.
-    fn written(address: GpuVirtualAddress, bytes: u64) -> Self {
+    pub(super) fn written(address: GpuVirtualAddress, bytes: u64) -> Self {
         Self {
             rights: Rights {
                 write: true,
@@ -253,7 +253,7 @@ impl Side {
 
 impl Reason {
     /// Returns the same reason for an operation that goes through the space of the paging process.
-    fn through(self, scratch: &Scratch) -> Self {
+    pub(super) fn through(self, scratch: &Scratch) -> Self {
         Self {
             space: scratch.space,
             process: scratch.process,

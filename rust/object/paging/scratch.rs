@@ -112,6 +112,16 @@ impl Scratch {
         u64::from(self.pages / count.max(1)) * PAGE_BYTES
     }
 
+    /// Returns whether tables are reached through addresses of the paging process.
+    pub(super) fn is_seen(&self) -> bool {
+        self.window.is_some()
+    }
+
+    /// Returns how many pages it has.
+    pub(super) fn pages(&self) -> u32 {
+        self.pages
+    }
+
     /// Returns the address of a page.
     pub(super) fn address(&self, page: u32) -> GpuVirtualAddress {
         self.start.forward(u64::from(page) * PAGE_BYTES)

@@ -125,7 +125,6 @@ fn describe_update(
     let phase = match update.phase {
         Phase::Initialise => trace::UPDATE_INITIALISES,
         Phase::Normal => 0,
-        Phase::Leaving => trace::UPDATE_LEAVES,
     };
     let index = before.saturating_add(update.first.into());
     trace::PagingOp {

@@ -54,6 +54,10 @@ impl Mover<'_> {
         allocation: &Arc<Allocation>,
         location: Location,
     ) -> Result<(), Refusal> {
+        if let Err(refusal) = self.prepare_mappings(allocation) {
+            self.give_up(location);
+            return Err(refusal);
+        }
         let mut residence = allocation.residence().lock();
         self.residency.idle.leave(allocation, &mut residence);
         let Some(backing) = residence.take_backing() else {
@@ -82,6 +86,7 @@ impl Mover<'_> {
         let size = allocation.size();
         let how = self.behalf.how();
         self.residency.uses.note(allocation, &mut residence, how);
+        self.translate_coming(allocation, &location, &backing);
         match &location {
             Location::Segment(id, chain) => {
                 self.step(2, allocation);
@@ -166,6 +171,7 @@ impl Mover<'_> {
     ) -> Result<(), Refusal> {
         // The last use of an offered allocation may have ended just now.
         self.residency.put_in_force(allocation);
+        self.settle_for(allocation);
         let mut residence = allocation.residence().lock();
         let fate = residence.fate(cause);
         let cause = match fate {
@@ -181,6 +187,9 @@ impl Mover<'_> {
                 allocation.moved();
                 return Err(refusal);
             }
+        }
+        if from.is_some() {
+            self.translate_away(allocation, &Location::Nowhere, &residence);
         }
         let location = core::mem::replace(&mut residence.location, Location::Nowhere);
         let usage = allocation.device().client().usage();
@@ -254,6 +263,7 @@ impl Mover<'_> {
         chain: Chain,
         cause: trace::Cause,
     ) -> Result<(), Refusal> {
+        self.settle_for(allocation);
         let mut residence = allocation.residence().lock();
         let from = self.residency.place_of(&residence);
         let to = self.place_at(id, &chain);
@@ -274,6 +284,7 @@ impl Mover<'_> {
             cause,
         };
         let new = Location::Segment(id, chain);
+        self.translate_away(allocation, &new, &residence);
         let old = core::mem::replace(&mut residence.location, new);
         if let (Location::Segment(there, new), Location::Segment(here, old)) =
             (&residence.location, old)
@@ -333,6 +344,7 @@ impl Mover<'_> {
 
     /// Takes everything from an allocation that nobody claims any more; its content is given up.
     pub(in crate::object) fn discard(&mut self, allocation: &Arc<Allocation>) {
+        self.settle_for(allocation);
         let mut residence = allocation.residence().lock();
         self.residency.withdraw(allocation, &mut residence);
         let from = self.residency.place_of(&residence);

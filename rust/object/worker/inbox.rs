@@ -15,7 +15,9 @@ use kernel::{
 };
 
 use crate::object::{
+    address_space::AddressSpace,
     allocation::Allocation,
+    client_tables::ClientTables,
     command::Command,
     scanout::Switch,
     submission::Submission, //
@@ -29,6 +31,10 @@ pub(super) struct Inbox {
     pub(super) commands: [List<Command>; 3],
     pub(super) submissions: List<Submission>,
     pub(super) attention: List<Allocation>,
+    /// Spaces that have changed, without a command.
+    pub(super) spaces: List<AddressSpace>,
+    /// Tables of clients that are gone.
+    pub(super) buried: List<ClientTables>,
     pub(super) switches: List<Switch>,
     /// Commands that are done.
     pub(super) finished: List<Command>,
@@ -41,6 +47,8 @@ impl Inbox {
             commands: [const { List::new() }; 3],
             submissions: List::new(),
             attention: List::new(),
+            spaces: List::new(),
+            buried: List::new(),
             switches: List::new(),
             finished: List::new(),
         }
@@ -79,6 +87,22 @@ impl Worker {
         // An allocation that is on the list already will be looked at anyway.
         if let Some(entry) = ListArc::try_from_arc_or_drop(allocation.clone()) {
             this.inbox.lock().attention.push_back(entry);
+        }
+        Self::kick(this);
+    }
+
+    /// Asks the worker to write what is stale in the tables of a space.
+    pub(in crate::object) fn attend_space(this: &Arc<Self>, space: &Arc<AddressSpace>) {
+        if let Some(entry) = ListArc::try_from_arc_or_drop(space.clone()) {
+            this.inbox.lock().spaces.push_back(entry);
+        }
+        Self::kick(this);
+    }
+
+    /// Asks the worker to take the places of tables back. Called from anywhere.
+    pub(in crate::object) fn bury_tables(this: &Arc<Self>, tables: &Arc<ClientTables>) {
+        if let Some(entry) = ListArc::try_from_arc_or_drop(tables.clone()) {
+            this.inbox.lock().buried.push_back(entry);
         }
         Self::kick(this);
     }

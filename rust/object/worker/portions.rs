@@ -225,6 +225,11 @@ impl Desk {
             submission.dismiss();
         }
         scheduler::locate(&adapter.residency().lock(), submission);
+        if submission.space().is_some() {
+            let settles = self.builder.settles(adapter.paging());
+            let progress = submission.progress_mut();
+            progress.settled = progress.settled.max(settles);
+        }
         Ok(())
     }
 
@@ -242,7 +247,24 @@ impl Desk {
             }
         })?;
         self.note_whole(submission, paged);
+        if let Err(refusal) = self.prepare_space(adapter, submission) {
+            submission.needs().iter().for_each(Need::unpin);
+            return Err(refusal);
+        }
         Ok(submission.whole())
+    }
+
+    /// Lets the tables of the space in which a submission runs say what is mapped.
+    fn prepare_space(&mut self, adapter: &Adapter, submission: &Submission) -> Result<(), Refusal> {
+        let Some(space) = submission.space() else {
+            return Ok(());
+        };
+        let mut residency = adapter.residency().lock();
+        let mut mover = self.mover(adapter, &mut residency, trace::Cause::Resident);
+        let settled = mover.settle(space);
+        drop(residency);
+        self.builder.flush(adapter.paging());
+        settled
     }
 
     /// Brings in everything, if that is possible one after the other; says whether it was.

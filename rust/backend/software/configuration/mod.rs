@@ -61,8 +61,9 @@ const LARGEST_PAGING_BUFFER: u64 = 1 << 20;
 /// The first address that clients can use.
 const FIRST_ADDRESS: u64 = 64 << 10;
 
-/// The end of the space of a root of two levels at its largest.
-const END_OF_TWO_LEVELS: u64 = 32 << 30;
+/// End of the addresses with two page-table levels: what the shortest root covers, as roots of clients keep
+/// their length.
+const END_OF_TWO_LEVELS: u64 = 1 << 30;
 
 /// The end of the space of four levels.
 const END_OF_FOUR_LEVELS: u64 = 256 << 40;

@@ -79,8 +79,6 @@ const UPDATE_REPEAT: u32 = 1 << 8;
 const UPDATE_RUN: u32 = 1 << 9;
 /// UpdatePageTable: the table is new.
 const UPDATE_INITIALISE: u32 = 1 << 10;
-/// UpdatePageTable: the table is about to leave.
-const UPDATE_LEAVING: u32 = 1 << 11;
 /// UpdatePageTable: the table is named by its place.
 const UPDATE_PLACE: u32 = 1 << 12;
 /// UpdatePageTable: pages of the leaf are large.
@@ -315,7 +313,6 @@ fn update_flags(update: &Update<'_>) -> u32 {
     let phase = match update.phase {
         Phase::Initialise => UPDATE_INITIALISE,
         Phase::Normal => 0,
-        Phase::Leaving => UPDATE_LEAVING,
     };
     let table = match update.table.window {
         Some(_) => 0,
