@@ -56,7 +56,13 @@ use crate::abi::{
     SubmitPatch,
     SubmitPatched,
     SubmitQuery,
-    Unlock, //
+    SubmitVirtual,
+    Unlock,
+    VaEntry,
+    VaFree,
+    VaMap,
+    VaQuery,
+    VaReserve, //
 };
 
 /// The errno of a call that failed.
@@ -83,7 +89,8 @@ plain! {
     InfoAdapter, InfoClient, InfoClock, InfoIoctl, InfoLimits, InfoNode, InfoSegment, InfoSource,
     Lock, MakeResident, Offer, PagingQueueCreate, Point, PriorityItem, Query, Reclaim, ReclaimItem,
     ReserveBudget, Scanout, SetName, SetPriority, StatusPage, SubmitAlloc, SubmitPatch,
-    SubmitPatched, SubmitQuery, Unlock, u32, u64,
+    SubmitPatched, SubmitQuery, SubmitVirtual, Unlock, VaEntry, VaFree, VaMap, VaQuery,
+    VaReserve, u32, u64,
 }
 
 /// The bytes of plain values.

@@ -3,7 +3,7 @@
 //! The calls, field by field, each with a way to make an argument that it accepts.
 //!
 //! One table, as long as the interface: it is read by looking a call up, not from start to end. The
-//! calls about residency are in [`residency`].
+//! calls about residency are in [`residency`], those about GPU virtual addresses in [`addresses`].
 
 use crate::{
     abi::{
@@ -91,9 +91,10 @@ macro_rules! call {
 }
 pub(crate) use call;
 
+mod addresses;
 mod residency;
 
-/// The calls that are not about residency.
+/// The calls that are about neither.
 const OTHERS: &[Call] = &[
     call!(
         "QUERY",
@@ -433,7 +434,10 @@ const OTHERS: &[Call] = &[
 
 /// Every call that is described, whether the module builds it or not.
 pub fn described() -> impl Iterator<Item = &'static Call> {
-    OTHERS.iter().chain(residency::CALLS)
+    OTHERS
+        .iter()
+        .chain(residency::CALLS)
+        .chain(addresses::CALLS)
 }
 
 /// Every call that is described and that the module builds, by what it says itself.

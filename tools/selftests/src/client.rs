@@ -569,7 +569,7 @@ pub fn point(fence: u32, value: u64) -> Point {
 }
 
 /// What a call on a paging queue says.
-fn answer(status: u32, fence_value: u64) -> Answer {
+pub fn answer(status: u32, fence_value: u64) -> Answer {
     match status {
         abi::STATUS_READY => {
             assert_eq!(fence_value, 0, "READY comes with a fence value");

@@ -29,12 +29,12 @@ use crate::{
     },
 };
 
-/// A place in an allocation.
+/// A place in an allocation, or an address.
 #[derive(Clone, Copy, Debug)]
 pub struct At {
-    /// Handle of the allocation.
+    /// Handle of the allocation; 0 for an address.
     pub handle: u32,
-    /// Byte offset.
+    /// Byte offset, or GPU virtual address.
     pub offset: u64,
 }
 
@@ -132,8 +132,12 @@ impl Commands {
         index
     }
 
-    /// Covers an operand of the packet at `start` with an entry.
+    /// Covers an operand of the packet at `start` with an entry, or writes its address.
     fn operand(&mut self, start: usize, dword: usize, slot: u32, at: At, write: Write) {
+        if at.handle == 0 {
+            self.set64(start + dword, at.offset);
+            return;
+        }
         let alloc_index = self.list(at.handle, write);
         self.patches.push(SubmitPatch {
             alloc_index,

@@ -10,7 +10,8 @@ use crate::{
         PriorityItem,
         ReclaimItem,
         SubmitAlloc,
-        SubmitPatch, //
+        SubmitPatch,
+        VaEntry, //
     },
     schema::{
         fields,
@@ -53,6 +54,22 @@ pub const ALLOCATION_HANDLE: Element = Element {
         size: 4,
         kind: Handle(Type::Allocation),
     }],
+};
+
+/// A run of addresses.
+pub const VA_ENTRY: Element = Element {
+    size: size_of::<VaEntry>(),
+    align: 8,
+    written: true,
+    fields: fields!(VaEntry {
+        va: Out,
+        size: Out,
+        alloc: Out,
+        flags: Out,
+        alloc_offset: Out,
+        segment: Out,
+        level: Out,
+    }),
 };
 
 /// An allocation to be made.

@@ -11,6 +11,7 @@
 
 #![deny(unsafe_code)]
 
+mod addresses;
 mod argument;
 mod budget;
 #[allow(unsafe_code)]

@@ -94,8 +94,18 @@ fn number_of_a_later_call_is_not_supported() {
 }
 
 /// Calls that come with a feature; the others that are described are always there.
-const FEATURES: [(u64, &[u8]); 4] = [
+const FEATURES: [(u64, &[u8]); 5] = [
     (abi::FEATURE_PATCHED, &[nr::SUBMIT_PATCHED]),
+    (
+        abi::FEATURE_VIRTUAL,
+        &[
+            nr::SUBMIT_VIRTUAL,
+            nr::VA_RESERVE,
+            nr::VA_FREE,
+            nr::VA_MAP,
+            nr::VA_QUERY,
+        ],
+    ),
     (
         abi::FEATURE_BUDGET_EVENTS,
         &[nr::BUDGET, nr::RESERVE_BUDGET, nr::EVENTS],

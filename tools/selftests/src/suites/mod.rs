@@ -4,6 +4,9 @@
 
 pub mod abi;
 pub mod abi_c;
+pub mod address_model;
+pub mod address_space;
+pub mod address_updates;
 pub mod allocation;
 pub mod allocation_list;
 pub mod aperture;
@@ -75,6 +78,8 @@ pub mod submission;
 pub mod swap;
 pub mod synchronisation;
 pub mod trace_format;
+pub mod translation;
+pub mod virtual_submission;
 
 use crate::suite::Suite;
 
@@ -135,6 +140,16 @@ pub const ALL: &[&Suite] = &[
     &allocation_list::SUITE,
     &patch_list::SUITE,
     &submission::SUITE,
+    &virtual_submission::SUITE,
+    &translation::SUITE,
+    &address_space::SUITE,
+    &address_space::FOUR_SUITE,
+    &address_space::PHYSICAL_SUITE,
+    &address_updates::SUITE,
+    &address_updates::FOUR_SUITE,
+    &address_model::SUITE,
+    &address_model::FOUR_SUITE,
+    &translation::SHAPES_SUITE,
     &splitting::SUITE,
     &slots::SUITE,
     &cut_results::SUITE,

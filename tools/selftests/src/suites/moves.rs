@@ -61,7 +61,8 @@ pub const SUITE: Suite = Suite {
 pub const LIMIT_SUITE: Suite = Suite {
     name: "moves_limit",
     parameters: Some(
-        "profile=DISC segments=memory:16M:visible:contiguous=16M:limit=8M,\
+        "profile=DISC levels=4 client_tables=0 paging_tables=0 \
+         segments=memory:16M:visible:contiguous=16M:limit=8M,\
          memory:4M:page=64K:window=16:contiguous=1M,aperture:16M",
     ),
     cases: crate::cases! {

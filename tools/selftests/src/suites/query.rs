@@ -197,6 +197,7 @@ fn features_are_those_of_the_stage() {
         adapter.features,
         abi::FEATURE_PATCHED
             | abi::FEATURE_SPLIT
+            | abi::FEATURE_VIRTUAL
             | abi::FEATURE_BUDGET_EVENTS
             | abi::FEATURE_OFFER
             | abi::FEATURE_HOST_APERTURE
