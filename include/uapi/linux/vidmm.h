@@ -2022,7 +2022,7 @@ struct vidmm_offer {
  * LOCK works as soon as the call returns, without waiting for the fence. The
  * call itself fails only for bad arguments and handles; what became of each
  * allocation is in its ``result``. One that is not offered stays as it is, with
- * the result OK.
+ * the result OK; so does the second of two elements that name the same one.
  */
 struct vidmm_reclaim {
 	__u32 queue;
