@@ -32,6 +32,7 @@ CLASSES = {
     "C": "Copying between user and kernel",
     "D": "Handles, ownership and object life",
     "E": "CPU mappings of allocations",
+    "F": "Residency, eviction and paging",
     "H": "Fences, waits, events and poll",
 }
 

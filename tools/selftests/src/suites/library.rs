@@ -14,6 +14,10 @@ use libvidmm::{
         Event,
         Subscription, //
     },
+    offer::{
+        Level,
+        Outcome, //
+    },
     Access,
     Adapter,
     Allocation,
@@ -44,6 +48,9 @@ pub const SUITE: Suite = Suite {
         "" fences_are_read_signalled_and_waited_for,
         "" budget_is_seen_by_call_page_and_event,
         "" reservation_replaces_the_one_before,
+        "" offer_is_taken_back_with_and_without_content,
+        "" priority_is_set,
+        "" source_shows_tests_and_blanks,
         "" errors_name_the_request_and_the_element,
         "" objects_are_closed_when_they_are_dropped,
     },
@@ -130,6 +137,85 @@ fn residency_is_waited_for() {
     let state = allocation.state().expect("ALLOC_QUERY");
     assert_eq!((state.segment, state.resident_refs), (1, 1));
     device.evict(&[allocation.handle()], 0).expect("EVICT");
+}
+
+fn offer_is_taken_back_with_and_without_content() {
+    let (_, device) = open();
+    let queue = device.create_paging_queue(0).expect("a paging queue");
+    let allocation = page().create(&device).expect("an allocation");
+    allocation.write(0, &[7; 16]).expect("a write");
+    let handles = [allocation.handle()];
+    let made = queue.make_resident(&handles, 0).expect("MAKE_RESIDENT");
+    queue
+        .wait(made.progress, patient())
+        .expect("the paging fence");
+    allocation.offer(Level::High).expect("OFFER");
+    let refused = allocation
+        .lock(Access::READ)
+        .expect_err("a lock of what is offered");
+    assert_eq!(refused.errno, Errno::BUSY);
+    let outcome = allocation.reclaim(&queue).expect("RECLAIM");
+    assert_eq!(outcome, Outcome::Intact);
+    assert_eq!(allocation.read(0, 16).expect("a read"), [7; 16]);
+    device.offer(&handles, Level::Low, 0).expect("OFFER");
+    debugfs::inject(&format!("evict {}", allocation.info().object_id));
+    let outcome = allocation.reclaim(&queue).expect("RECLAIM");
+    assert_eq!(outcome, Outcome::Discarded);
+    assert_eq!(allocation.read(0, 16).expect("a read"), [0; 16]);
+}
+
+fn priority_is_set() {
+    let (adapter, device) = open();
+    let [one, other] = [(); 2].map(|()| page().create(&device).expect("an allocation"));
+    one.set_priority(abi::ALLOC_PRIORITY_HIGH)
+        .expect("SET_PRIORITY");
+    adapter
+        .set_priorities(&[(other.handle(), abi::ALLOC_PRIORITY_MINIMUM)])
+        .expect("SET_PRIORITY");
+    let states = adapter.allocation_states(&[one.handle(), other.handle()]);
+    let priorities = states.expect("ALLOC_QUERY");
+    let priorities: Vec<u32> = priorities.iter().map(|state| state.priority).collect();
+    assert_eq!(
+        priorities,
+        [abi::ALLOC_PRIORITY_HIGH, abi::ALLOC_PRIORITY_MINIMUM]
+    );
+}
+
+fn source_shows_tests_and_blanks() {
+    let (adapter, device) = open();
+    let picture = allocation::Picture {
+        width: 64,
+        height: 64,
+        pitch: 0,
+        format: *b"XR24",
+    };
+    let primary = allocation::Builder::new(64 * 64 * 4)
+        .cpu_visible()
+        .primary(picture)
+        .create(&device)
+        .expect("a primary");
+    let over = device.create_fence(0).expect("a fence");
+    let tested = adapter
+        .scanout(0)
+        .show(&primary)
+        .test()
+        .expect("a test of SCANOUT");
+    let shown = adapter
+        .scanout(0)
+        .show(&primary)
+        .signal(over.point(1))
+        .commit()
+        .expect("SCANOUT");
+    assert_eq!((shown.previous, shown.sequence), (0, tested.sequence + 1));
+    over.wait(1, patient()).expect("the switch");
+    let source = adapter.source(0).expect("SOURCE");
+    assert_eq!(source.alloc, primary.handle());
+    let refused = primary.close(0).expect_err("a close of what is shown");
+    assert_eq!(refused.errno, Errno::BUSY);
+    let blank = adapter.scanout(0).signal(over.point(2)).commit();
+    assert_eq!(blank.expect("SCANOUT").previous, source.alloc);
+    over.wait(2, patient()).expect("the switch");
+    assert_eq!(adapter.source(0).expect("SOURCE").alloc, 0);
 }
 
 fn fences_are_read_signalled_and_waited_for() {

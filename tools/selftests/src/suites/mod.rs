@@ -28,6 +28,7 @@ pub mod faults_copying;
 pub mod faults_fences;
 pub mod faults_handles;
 pub mod faults_mappings;
+pub mod faults_pressure;
 pub mod fence;
 pub mod fields;
 pub mod fuzz;
@@ -170,6 +171,7 @@ pub const ALL: &[&Suite] = &[
     &faults_copying::SUITE,
     &faults_handles::SUITE,
     &faults_mappings::SUITE,
+    &faults_pressure::SUITE,
     &faults_fences::SUITE,
     &fuzz::SUITE,
     &fault_injection::SUITE,

@@ -52,8 +52,8 @@ pub const SUITE: Suite = Suite {
         "" failed_way_home_leaves_the_content_in_system_memory,
         "" failed_search_finds_no_place,
         "" request_survives_one_failure,
-        "" request_that_always_fails_ends,
-        "" failing_steps_leak_nothing,
+        "[F1]" request_that_always_fails_ends,
+        "[F2]" failing_steps_leak_nothing,
     },
 };
 

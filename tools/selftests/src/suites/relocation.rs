@@ -60,7 +60,7 @@ pub const SUITE: Suite = Suite {
         "[SEG-32]" writers_lose_nothing_while_memory_moves,
         "[SEG-32]" touch_of_memory_on_its_way_waits,
         "" queued_work_finds_its_memory_on_every_way,
-        "" work_never_sees_memory_that_is_still_on_its_way,
+        "[F9]" work_never_sees_memory_that_is_still_on_its_way,
         "" cpu_and_gpu_add_to_one_word_while_it_moves,
         "" old_place_is_not_written_through_old_mappings,
         "" mappings_come_and_go_while_memory_moves,

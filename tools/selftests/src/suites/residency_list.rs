@@ -40,7 +40,7 @@ pub const SUITE: Suite = Suite {
     parameters: Some("profile=DISC"),
     cases: crate::cases! {
         "[RES-10]" references_are_counted,
-        "[RES-10]" evict_without_a_reference_is_refused,
+        "[RES-10] [F8]" evict_without_a_reference_is_refused,
         "[RES-10]" same_handle_twice_counts_twice,
         "[RES-10]" reference_list_shows_in_debugfs,
         "[RES-11]" work_runs_with_its_whole_list_resident,
@@ -50,7 +50,7 @@ pub const SUITE: Suite = Suite {
         "" must_succeed_needs_the_last_attempt,
         "" must_succeed_that_fails_puts_the_device_in_error,
         "" evict_if_needed_keeps_the_memory,
-        "" evict_waits_for_queued_work,
+        "[F8]" evict_waits_for_queued_work,
         "" others_leave_to_make_room,
     },
 };

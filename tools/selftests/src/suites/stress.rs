@@ -28,9 +28,9 @@ pub const SUITE: Suite = Suite {
     name: "stress",
     parameters: Some(oversubscription::PARAMETERS),
     cases: crate::cases! {
-        "[RES-25]" processes_killed_at_random_leave_nothing,
+        "[RES-25] [F7]" processes_killed_at_random_leave_nothing,
         "[PAG-14]" processes_under_pressure_keep_their_data,
-        "[RES-25] [PAG-14]" eight_processes_need_four_times_what_there_is,
+        "[RES-25] [PAG-14] [F5]" eight_processes_need_four_times_what_there_is,
         "" threads_of_one_client_share_everything,
         "" signals_do_not_change_results,
     },
