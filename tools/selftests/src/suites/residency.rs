@@ -160,7 +160,7 @@ fn submission_takes_the_pages_of_its_list() {
 }
 
 fn memory_cgroup_limit_fails_the_call() {
-    let group = crate::cgroup::Group::new("vidmm-test", 8 * MIB);
+    let group = crate::cgroup::Group::new("vidmm-test", 12 * MIB);
     let mut child = crate::process::Child::start(|says| {
         group.enter();
         let fixture = Fixture::new();
