@@ -58,6 +58,13 @@ fn limited(fixture: &Fixture, timeout_ms: u32) -> Context {
         .expect("CONTEXT_CREATE")
 }
 
+/// The backend is called after the devices have been told.
+fn wait_for_call(recording: &Recording, name: &str) {
+    clock::wait_until("the backend is called", || {
+        !calls(&recording.so_far(), name).is_empty()
+    });
+}
+
 #[track_caller]
 fn wait_for_state(fixture: &Fixture, state: u32) {
     clock::wait_until("the device is in error", || {
@@ -140,6 +147,7 @@ fn lost_completion_is_recovered() {
         .expect_err("hung");
     assert_eq!(refusal.errno, libc::EIO);
     bystander.goes_on();
+    wait_for_call(&recording, "reset_engine");
     let events = recording.stop();
     let asked = calls(&events, "preempt");
     let reset = calls(&events, "reset_engine");
@@ -247,6 +255,7 @@ fn engine_that_cannot_be_reset_takes_the_adapter_along() {
     commands.submit(&fixture.client, &context);
     wait_for_state(&fixture, abi::DEVICE_STATE_RESET);
     wait_for_state(&bystander, abi::DEVICE_STATE_RESET);
+    wait_for_call(&recording, "reset_adapter");
     let events = recording.stop();
     assert_eq!(calls(&events, "reset_adapter").len(), 1);
     let states = [&fixture, &bystander].map(|one| one.client.device_state(one.device));
