@@ -102,13 +102,20 @@ impl Sleeper {
     }
 }
 
-impl Wake for Sleeper {
-    fn wake(&self, ticket: u64) {
-        // CAST: masked to the bits of the index.
-        if let Some(hit) = self.hits.get((ticket & INDEX_MASK) as usize) {
+impl Sleeper {
+    /// Notes that a point was reached.
+    fn hit(&self, index: usize) {
+        if let Some(hit) = self.hits.get(index) {
             hit.store(true, Release);
         }
         self.called.store(true, Release);
+    }
+}
+
+impl Wake for Sleeper {
+    fn wake(&self, ticket: u64) {
+        // CAST: masked to the bits of the index.
+        self.hit((ticket & INDEX_MASK) as usize);
         self.queue.notify_all();
     }
 }
@@ -141,10 +148,13 @@ pub(crate) fn wait(
         let waiter = Fence::waiter(point.value, key(ticket, index), sleeper.clone())?;
         let _ = waiters.push_within_capacity(waiter);
     }
-    for (point, waiter) in points.iter().zip(waiters) {
+    for (index, (point, waiter)) in points.iter().zip(waiters).enumerate() {
         trace_wait(point, trace::Waiting::Begin);
-        if point.fence.wait_for(point.value, waiter) != Reached::No {
-            sleeper.called.store(true, Release);
+        match point.fence.wait_for(point.value, waiter) {
+            Reached::No => {}
+            // Nobody calls for it: it may fall again before it is looked at.
+            Reached::Yes => sleeper.hit(index),
+            Reached::Poisoned(_) => sleeper.called.store(true, Release),
         }
     }
     let result = loop {
