@@ -347,7 +347,7 @@ mod suite {
         // Three lie side by side; what is left when the middle one stays is not one run.
         let low = fixture.allocate(5 * MIB, 0b10, Flags::default())?;
         let middle = fixture.allocate(MIB, 0b10, Flags::default())?;
-        let run = fixture.allocate(15 * MIB, 0b10, flags)?;
+        let run = fixture.allocate(14 * MIB, 0b10, flags)?;
         fixture.make_resident(&low)?;
         fixture.make_resident(&middle)?;
         fixture.settle();

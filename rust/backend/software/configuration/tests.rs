@@ -264,6 +264,7 @@ mod suite {
             ..defaults
         }));
         assert!(!refused(Parameters {
+            levels: Some(4),
             update_mode: Some(2),
             client_tables: Some(0),
             paging_tables: Some(0),
