@@ -193,7 +193,12 @@ impl Worker {
 
     /// Lets the worker look at what has arrived.
     pub(super) fn kick(this: &Arc<Self>) {
-        let _ = this.queue.enqueue(this.clone());
+        // Not behind the last flush: its work item would be the last to hold the worker, and with it the
+        // queue it runs on.
+        let adapter = this.adapter.lock();
+        if adapter.is_some() {
+            let _ = this.queue.enqueue(this.clone());
+        }
     }
 
     /// Waits until the worker has looked at everything.
